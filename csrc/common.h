@@ -1,0 +1,70 @@
+/* What the kernels share that depends on no dtype: OpenMP stand-ins, polling for Ctrl-C, aligned memory. */
+#ifndef MF_COMMON_H
+#define MF_COMMON_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "manifast.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+#include <time.h>
+static inline int omp_get_thread_num(void) { return 0; }
+static inline int omp_get_num_threads(void) { return 1; }
+static inline int omp_get_max_threads(void) { return 1; }
+static inline int omp_in_parallel(void) { return 0; }
+static inline double omp_get_wtime(void) { return (double)clock() / CLOCKS_PER_SEC; }
+#endif
+
+#define MF_POLL_SECONDS 0.05
+#define MF_ALIGN 64
+
+static inline int64_t mf_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t mf_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t mf_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t mf_round_up(int64_t a, int64_t b) { return mf_ceil_div(a, b) * b; }
+
+/* True once the call is to end. Every thread asks between pieces of work; the calling thread also asks Python. */
+static inline int mf_poll(mf_run *run)
+{
+    int stop;
+    if (run->interrupted && omp_get_thread_num() == 0) {
+        double now = omp_get_wtime();
+        if (now - run->last_poll > MF_POLL_SECONDS) {
+            run->last_poll = now;
+            if (run->interrupted()) {
+#pragma omp atomic write
+                run->stop = 1;
+            }
+        }
+    }
+#pragma omp atomic read
+    stop = run->stop;
+    return stop;
+}
+
+static inline void mf_stop(mf_run *run)
+{
+#pragma omp atomic write
+    run->stop = 1;
+}
+
+/* Memory aligned to a cache line; NULL when there is none or the size overflows. Freed by mf_release. */
+static inline void *mf_alloc(int64_t count, size_t size)
+{
+    if (count < 0 || (uint64_t)count > (SIZE_MAX - MF_ALIGN) / size) return NULL;
+    char *raw = malloc((size_t)count * size + MF_ALIGN);
+    if (!raw) return NULL;
+    char *aligned = raw + MF_ALIGN - (uintptr_t)raw % MF_ALIGN; /* malloc aligns to 8 or more: room for one pointer */
+    ((void **)(void *)aligned)[-1] = raw;
+    return aligned;
+}
+
+static inline void mf_release(void *aligned)
+{
+    if (aligned) free(((void **)aligned)[-1]);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Which instruction set runs here, and what this library was built with. */
+#include <string.h>
+#include "common.h"
+
+extern const mf_table mf_table_baseline;
+#ifdef MF_BUILD_AVX2
+extern const mf_table mf_table_avx2;
+#endif
+
+static const char *const levels[] = {
+#ifdef MF_BUILD_AVX2
+    "avx2",
+#endif
+    "baseline", NULL};
+
+const char *const *mf_levels(void) { return levels; }
+
+const mf_table *mf_find_table(const char *level)
+{
+#ifdef MF_BUILD_AVX2
+    /* Both builtins also ask the operating system (XGETBV) whether it saves the wide registers. */
+    if (strcmp(level, "avx2") == 0) {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &mf_table_avx2 : NULL;
+    }
+#endif
+    return strcmp(level, "baseline") == 0 ? &mf_table_baseline : NULL;
+}
+
+const mf_table *mf_best_table(void)
+{
+    for (const char *const *level = levels; *level; level++) {
+        const mf_table *table = mf_find_table(*level);
+        if (table) return table;
+    }
+    return &mf_table_baseline;
+}
+
+int mf_openmp_version(void)
+{
+#ifdef _OPENMP
+    return _OPENMP;
+#else
+    return 0;
+#endif
+}
+
+int mf_max_threads(void) { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
+const char *mf_compiler(void)
+{
+#if defined(__clang__)
+    return "clang " __clang_version__;
+#else
+    return "gcc " __VERSION__;
+#endif
+}
+
+const char *mf_version(void) { return MF_VERSION; }

@@ -1,0 +1,104 @@
+/* sq_distances and gaussian: tiles finished into a matrix. Where |x|^2 + |y|^2 - 2x.y has lost too many digits to
+ * cancellation (or overflowed) the entry is computed again from the differences; that depends on the pair alone. */
+#undef NEAR
+#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-6)
+
+typedef struct {
+    const REAL *x, *y, *x_norms, *y_norms;
+    int64_t n, m, p, row0, column0;
+    REAL inv_sigma2, *out;
+    int symmetric;
+} NAME(distance_block);
+
+MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, NAME(acc) *t)
+{
+    const NAME(distance_block) *b = context;
+    int64_t i0 = b->row0 + row, j0 = b->column0 + column;
+    if (b->symmetric && j0 + NR <= i0) return;
+    V near = VOP(set)(NEAR), ny0 = VOP(load)(b->y_norms + column), ny1 = VOP(load)(b->y_norms + column + LANES);
+    VOP(mask) fine = {0};
+    fine = ~fine;
+    for (int i = 0; i < MR; i++) {
+        V s0 = b->x_norms[row + i] + ny0, s1 = b->x_norms[row + i] + ny1;
+        t->c[i][0] += s0, t->c[i][1] += s1;
+        fine &= (VOP(mask))(t->c[i][0] >= near * s0) & (VOP(mask))(t->c[i][1] >= near * s1);
+    }
+    int rows = (int)mf_min(MR, b->n - i0), columns = (int)mf_min(NR, b->m - j0);
+    if (VOP(any)(~fine)) {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++) {
+                REAL d = t->c[i][j / LANES][j % LANES];
+                if (!(d >= NEAR * (b->x_norms[row + i] + b->y_norms[column + j])))
+                    t->c[i][j / LANES][j % LANES] = NAME(direct)(b->x + (i0 + i) * b->p, b->y + (j0 + j) * b->p, b->p);
+            }
+    }
+    if (b->inv_sigma2 > 0)
+        for (int i = 0; i < MR; i++) {
+            t->c[i][0] = NAME(exp)(t->c[i][0] * -b->inv_sigma2);
+            t->c[i][1] = NAME(exp)(t->c[i][1] * -b->inv_sigma2);
+        }
+    if (rows == MR && columns == NR) {
+        for (int i = 0; i < MR; i++) {
+            VOP(store)(b->out + (i0 + i) * b->m + j0, t->c[i][0]);
+            VOP(store)(b->out + (i0 + i) * b->m + j0 + LANES, t->c[i][1]);
+        }
+    } else {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++) b->out[(i0 + i) * b->m + j0 + j] = t->c[i][j / LANES][j % LANES];
+    }
+    if (b->symmetric)
+        for (int j = 0; j < columns; j++)
+            for (int i = 0; i < rows; i++) b->out[(j0 + j) * b->m + i0 + i] = t->c[i][j / LANES][j % LANES];
+}
+
+static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2, REAL *out,
+                             mf_run *run)
+{
+    enum { CHUNK_PANELS = 128 }; /* columns per task: wide enough to amortise packing the rows */
+    int symmetric = y == NULL;
+    if (symmetric) y = x, m = n;
+    if (n == 0 || m == 0) return MF_OK;
+    int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunks = mf_ceil_div(panels, CHUNK_PANELS);
+    int64_t tasks = mf_ceil_div(n, block) * chunks;
+    int no_memory = 0;
+    REAL *shift = mf_alloc(p, sizeof(REAL)), *columns = mf_alloc(panels * NR * p, sizeof(REAL));
+    REAL *norms = mf_alloc(panels * NR, sizeof(REAL));
+    if (shift && columns && norms) {
+        NAME(find_shift)(y, m, p, shift);
+#pragma omp parallel num_threads(run->n_threads)
+        {
+            REAL *rows = mf_alloc(block * p, sizeof(REAL)), *row_norms = mf_alloc(block, sizeof(REAL));
+            NAME(acc) *partial = mf_alloc(p > PANEL_STEP ? block / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
+            int ready = rows && row_norms && partial;
+            if (!ready) {
+#pragma omp atomic write
+                no_memory = 1;
+                mf_stop(run);
+            }
+#pragma omp for schedule(static)
+            for (int64_t j = 0; j < panels; j++)
+                NAME(pack_columns)(y + j * NR * p, mf_min(NR, m - j * NR), p, shift, columns + j * NR * p, norms + j * NR);
+#pragma omp for schedule(dynamic)
+            for (int64_t task = 0; task < tasks; task++) {
+                if (!ready || mf_poll(run)) continue;
+                int64_t row0 = task / chunks * block, size = mf_min(block, n - row0);
+                int64_t j0 = task % chunks * CHUNK_PANELS, j1 = mf_min(j0 + CHUNK_PANELS, panels);
+                if (symmetric) j0 = mf_max(j0, row0 / NR);
+                if (j0 >= j1) continue;
+                NAME(pack_rows)(x + row0 * p, size, p, shift, rows, row_norms);
+                NAME(distance_block) b = {x, y, row_norms, norms + j0 * NR, n, m, p, row0, j0 * NR, inv_sigma2, out,
+                                          symmetric};
+                NAME(sweep)(rows, mf_ceil_div(size, MR), columns + j0 * NR * p, j1 - j0, p, partial,
+                            NAME(distance_done), &b);
+            }
+            mf_release(rows);
+            mf_release(row_norms);
+            mf_release(partial);
+        }
+    }
+    else no_memory = 1;
+    mf_release(shift);
+    mf_release(columns);
+    mf_release(norms);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}

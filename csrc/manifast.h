@@ -1,0 +1,60 @@
+/* The one header of the C core: status codes, the run context every kernel takes, and the table of kernels
+ * that exists once per instruction set. Kernels know arrays, not methods; matrices are row-major and contiguous. */
+#ifndef MANIFAST_H
+#define MANIFAST_H
+
+#include <stdint.h>
+
+typedef enum mf_status {
+    MF_OK = 0,
+    MF_NO_MEMORY = 1,
+    MF_INTERRUPTED = 2
+} mf_status;
+
+/* What a call may use, and how it asks whether to stop. `interrupted` (may be NULL) is called on the calling
+ * thread only, at most every few hundredths of a second; non-zero ends the kernel with MF_INTERRUPTED. */
+typedef struct mf_run {
+    int n_threads;
+    int (*interrupted)(void);
+    int stop;         /* set by mf_poll, read by all threads */
+    double last_poll; /* seconds, calling thread only */
+} mf_run;
+
+/* One table per instruction set; suffixes name the dtype. */
+typedef struct mf_table {
+    const char *level;
+
+    /* out[i, j] = |x_i - y_j|^2, or exp(-that * inv_sigma2) where inv_sigma2 > 0.
+     * y == NULL: y is x and only half of the matrix is computed. */
+    mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
+                                  float inv_sigma2, float *out, mf_run *run);
+    mf_status (*sq_distances_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p,
+                                  double inv_sigma2, double *out, mf_run *run);
+
+    /* out[i, :] = sum_j exp(-|x_i - c_j|^2 * inv_sigma2) coef[j, :] */
+    mf_status (*rbf_apply_f32)(const float *x, int64_t n, const float *centers, int64_t m, int64_t p,
+                               const float *coef, int64_t d, float inv_sigma2, float *out, mf_run *run);
+    mf_status (*rbf_apply_f64)(const double *x, int64_t n, const double *centers, int64_t m, int64_t p,
+                               const double *coef, int64_t d, double inv_sigma2, double *out, mf_run *run);
+
+    /* out = x w + b with one accumulator per output that runs over p in order; b may be NULL. */
+    mf_status (*affine_f32)(const float *x, int64_t n, int64_t p, const float *w, int64_t d, const float *b,
+                            float *out, mf_run *run);
+    mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
+                            double *out, mf_run *run);
+} mf_table;
+
+/* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;
+ * mf_best_table() is the fastest one that runs here. */
+const mf_table *mf_find_table(const char *level);
+const mf_table *mf_best_table(void);
+
+/* Names of the levels built in, best first, NULL-terminated, and whether this machine runs one of them. */
+const char *const *mf_levels(void);
+
+int mf_openmp_version(void);  /* 0: built without OpenMP */
+int mf_max_threads(void);     /* what OpenMP would use here: OMP_NUM_THREADS, affinity, threadpoolctl; 1 in a parallel region */
+const char *mf_compiler(void);
+const char *mf_version(void);
+
+#endif

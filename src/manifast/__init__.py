@@ -1,0 +1,31 @@
+"""Manifold learning that works on data it has never seen.
+
+Names load on first use: ``import manifast.kernels`` brings NumPy and the C core, nothing more.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version as _version
+from typing import Any
+
+__version__ = _version("manifast")
+
+_MODULES = ("kernels",)
+_NAMES = {"show_config": "manifast._config"}
+
+__all__ = ["__version__", *_MODULES, *_NAMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"manifast.{name}")
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'manifast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Cython bindings of the C core: one thin module per kernel, no validation. Use `manifast.kernels`."""

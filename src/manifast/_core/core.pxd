@@ -1,0 +1,38 @@
+# Every C declaration of the core; csrc/manifast.h says what each kernel does.
+from libc.stdint cimport int64_t
+
+
+cdef extern from "manifast.h" nogil:
+    ctypedef enum mf_status:
+        MF_OK
+        MF_NO_MEMORY
+        MF_INTERRUPTED
+
+    ctypedef struct mf_run:
+        int n_threads
+        int (*interrupted)() noexcept nogil
+        int stop
+        double last_poll
+
+    ctypedef struct mf_table:
+        const char *level
+        mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
+                                      float inv_sigma2, float *out, mf_run *run) noexcept nogil
+        mf_status (*sq_distances_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p,
+                                      double inv_sigma2, double *out, mf_run *run) noexcept nogil
+        mf_status (*rbf_apply_f32)(const float *x, int64_t n, const float *centers, int64_t m, int64_t p,
+                                   const float *coef, int64_t d, float inv_sigma2, float *out, mf_run *run) noexcept nogil
+        mf_status (*rbf_apply_f64)(const double *x, int64_t n, const double *centers, int64_t m, int64_t p,
+                                   const double *coef, int64_t d, double inv_sigma2, double *out, mf_run *run) noexcept nogil
+        mf_status (*affine_f32)(const float *x, int64_t n, int64_t p, const float *w, int64_t d, const float *b,
+                                float *out, mf_run *run) noexcept nogil
+        mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
+                                double *out, mf_run *run) noexcept nogil
+
+    const mf_table *mf_find_table(const char *level)
+    const mf_table *mf_best_table()
+    const char *const *mf_levels()
+    int mf_openmp_version()
+    int mf_max_threads()
+    const char *mf_compiler()
+    const char *mf_version()

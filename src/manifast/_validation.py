@@ -1,0 +1,60 @@
+"""Checks at the door. Every message names the argument, what came and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, columns: int | None = None) -> Array:
+    """A finite, C-contiguous, native float32 or float64 matrix; a copy only where the input is not one already.
+
+    Integers and booleans become float64, float16 becomes float32; `dtype` forces one of the two.
+    """
+    if hasattr(value, "toarray"):
+        raise ValueError(f"{name} must be a dense array. Got a sparse {type(value).__name__}: use {name}.toarray().")
+    array = np.asarray(value)
+    if array.ndim != 2:
+        hint = f" Use {name}.reshape(1, -1) for a single row." if array.ndim == 1 else ""
+        raise ValueError(f"{name} must be a matrix with 2 dimensions. Got {array.ndim} instead.{hint}")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers. Got dtype {array.dtype} instead.")
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} must have at least 1 column. Got shape {array.shape} instead.")
+    if array.shape[0] < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} row(s). Got shape {array.shape} instead.")
+    if columns is not None and array.shape[1] != columns:
+        raise ValueError(f"{name} must have {columns} columns to match. Got shape {array.shape} instead.")
+    if dtype is None:
+        dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
+    array = np.ascontiguousarray(array, dtype=dtype)
+    # One sum tells for nearly all finite data; only an overflowing sum needs a look at every entry.
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(np.sum(array)) or np.isfinite(array).all()
+    if not finite:
+        raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
+    return array
+
+
+def as_pair(x: Any, y: Any, names: tuple[str, str]) -> tuple[Array, Array]:
+    """Two matrices of one dtype with the same number of columns."""
+    first = as_matrix(x, names[0])
+    second = as_matrix(y, names[1], columns=first.shape[1])
+    if first.dtype != second.dtype:
+        first, second = first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
+    return first, second
+
+
+def as_positive(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a positive number. Got {value!r} instead.") from None
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a positive, finite number. Got {value!r} instead.")
+    return number

@@ -1,0 +1,158 @@
+"""The C kernels for users: validation, dtype and threads, then one call into the core.
+
+Nothing here imports scikit-learn. All kernels take float32 and float64 (float32 stays float32), any memory layout,
+and `n_threads=None` for what the process may use. Results are bit-identical for any number of threads, and a row's
+result does not depend on the other rows of its batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manifast._core import affine as _affine
+from manifast._core import distances as _distances
+from manifast._core import rbf as _rbf
+from manifast._threads import kernel_threads
+from manifast._validation import Array, as_matrix, as_pair, as_positive
+
+__all__ = ["gaussian", "rbf_apply", "sq_distances"]
+
+
+def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
+    """Squared Euclidean distances between the rows of X and the rows of Y.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    Y : array of shape (m, p), optional
+        X itself where omitted; then only half of the matrix is computed and the result is exactly symmetric.
+    out : array of shape (n, m), optional
+        C-contiguous and writable, of the result's dtype; it is filled and returned.
+    n_threads : int, optional
+
+    Returns
+    -------
+    array of shape (n, m)
+        Never negative, exactly 0 for identical rows, exact for integer-valued data of moderate size. An offset common
+        to all rows costs no accuracy, and pairs much closer than the data's extent are computed from differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.kernels import sq_distances
+    >>> sq_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    return _distance_matrix(X, Y, 1.0, False, out, n_threads)
+
+
+def gaussian(X: Any, Y: Any = None, *, sigma: float, n_threads: int | None = None) -> Array:
+    """Gaussian kernel matrix exp(-|x - y|² / sigma²).
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    Y : array of shape (m, p), optional
+        X itself where omitted.
+    sigma : float
+        Width, in the units of the data.
+    n_threads : int, optional
+
+    Returns
+    -------
+    array of shape (n, m)
+
+    Examples
+    --------
+    >>> from manifast.kernels import gaussian
+    >>> gaussian([[0.0], [2.0]], sigma=2.0).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+    return _distance_matrix(X, Y, as_positive(sigma, "sigma"), True, None, n_threads)
+
+
+def _distance_matrix(X: Any, Y: Any, sigma: float, kernel: bool, out: Array | None, n_threads: int | None) -> Array:
+    if Y is None:
+        x, y = as_matrix(X, "X"), None
+    else:
+        x, y = as_pair(X, Y, ("X", "Y"))
+    shape = (x.shape[0], x.shape[0] if y is None else y.shape[0])
+    inv_sigma2 = 0.0
+    if kernel:
+        (x, y), inv_sigma2 = _unit_sigma((x, y), sigma)
+    if out is None:
+        out = np.empty(shape, dtype=x.dtype)
+    elif not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != x.dtype:
+        raise ValueError(f"out must be an array of shape {shape} and dtype {x.dtype}. Got {_describe(out)} instead.")
+    elif not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out must be C-contiguous and writable. Got an array that is not.")
+    elif np.may_share_memory(out, x) or (y is not None and np.may_share_memory(out, y)):
+        raise ValueError("out must not share memory with X or Y. Got overlapping arrays.")
+    with kernel_threads(n_threads) as threads:
+        _distances.sq_distances(x, y, inv_sigma2, out, threads)
+    return out
+
+
+def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int | None = None) -> Array:
+    """Gaussian kernel times coefficients: ``gaussian(X, centers, sigma=sigma) @ coef`` without the kernel matrix.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    centers : array of shape (m, p)
+    coef : array of shape (m, d) or (m,)
+    sigma : float
+    n_threads : int, optional
+
+    Returns
+    -------
+    array of shape (n, d) or (n,)
+
+    Examples
+    --------
+    >>> from manifast.kernels import rbf_apply
+    >>> rbf_apply([[0.0]], [[0.0], [1.0]], [[2.0], [1.0]], sigma=1.0).round(4)
+    array([[2.3679]])
+    """
+    x, c = as_pair(X, centers, ("X", "centers"))
+    vector = np.ndim(coef) == 1
+    w = as_matrix(np.asarray(coef)[:, None] if vector else coef, "coef")
+    if w.shape[0] != c.shape[0]:
+        raise ValueError(f"coef must have one row per center, {c.shape[0]}. Got shape {np.shape(coef)} instead.")
+    if c.dtype != w.dtype:
+        x, c, w = (a.astype(np.float64, copy=False) for a in (x, c, w))
+    (x, c), inv_sigma2 = _unit_sigma((x, c), as_positive(sigma, "sigma"))
+    out = np.empty((x.shape[0], w.shape[1]), dtype=x.dtype)
+    if c.shape[0] == 0:
+        out[:] = 0
+    else:
+        with kernel_threads(n_threads) as threads:
+            _rbf.rbf_apply(x, c, w, inv_sigma2, out, threads)
+    return out[:, 0] if vector else out
+
+
+def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
+    """1/sigma² for the core; where that would overflow or vanish, the data are divided by sigma instead."""
+    tiny, huge = (1e-30, 1e30) if arrays[0].dtype == np.float32 else (1e-280, 1e280)
+    square = sigma * sigma
+    if tiny < square < huge:
+        return arrays, 1.0 / square
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = [None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays]
+    return scaled, 1.0
+
+
+def _affine_product(X: Array, W: Array, b: Array | None = None, *, n_threads: int | None = None) -> Array:
+    """X @ W + b with a fixed summation order per row: what linear transforms end in. Arrays of one dtype."""
+    out = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
+    with kernel_threads(n_threads) as threads:
+        _affine.affine(np.ascontiguousarray(X), np.ascontiguousarray(W), b, out, threads)
+    return out
+
+
+def _describe(value: Any) -> str:
+    return f"{value.dtype} array of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
