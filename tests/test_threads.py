@@ -266,8 +266,9 @@ if __name__ == "__main__":
 # Ctrl-C
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
 from manifast.kernels import rbf_apply, sq_distances
 rng = np.random.default_rng(0)
 small = rng.standard_normal((40, 5))
