@@ -1,7 +1,7 @@
 /* sq_distances and gaussian: tiles finished into a matrix. Where |x|^2 + |y|^2 - 2x.y has lost too many digits to
  * cancellation (or overflowed) the entry is computed again from the differences; that depends on the pair alone. */
 #undef NEAR
-#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-6)
+#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
 
 typedef struct {
     const REAL *x, *y, *x_norms, *y_norms;
@@ -88,7 +88,7 @@ static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int
                 NAME(pack_rows)(x + row0 * p, size, p, shift, rows, row_norms);
                 NAME(distance_block) b = {x, y, row_norms, norms + j0 * NR, n, m, p, row0, j0 * NR, inv_sigma2, out,
                                           symmetric};
-                NAME(sweep)(rows, mf_ceil_div(size, MR), columns + j0 * NR * p, j1 - j0, p, partial,
+                NAME(sweep)(rows, mf_ceil_div(size, MR), columns + j0 * NR * p, j1 - j0, p, 0, partial,
                             NAME(distance_done), &b);
             }
             mf_release(rows);

@@ -9,6 +9,9 @@
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
+#include "exact.h"
+#include "reservoir.h"
+#include "knn_screen.h"
 
 #undef MF_F32
 #define MF_F32 0
@@ -18,6 +21,16 @@
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
+#include "exact.h"
+#include "reservoir.h"
+#include "knn_screen.h"
+
+/* kNN on either dtype screens in both. */
+#include "knn.h"
+#undef MF_F32
+#define MF_F32 1
+#include "real.h"
+#include "knn.h"
 
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
 #define MF_STRING2(x) #x
@@ -32,4 +45,6 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .rbf_apply_f64 = MF_SYMBOL(rbf_apply_f64),
     .affine_f32 = MF_SYMBOL(affine_f32),
     .affine_f64 = MF_SYMBOL(affine_f64),
+    .knn_f32 = MF_SYMBOL(knn_f32),
+    .knn_f64 = MF_SYMBOL(knn_f64),
 };

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from manifast._core import dispatch
@@ -21,6 +22,18 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("process"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    from sklearn.datasets import load_digits
+
+    return load_digits().data
 
 
 @pytest.fixture(params=dispatch.levels())

@@ -29,6 +29,11 @@ cdef extern from "manifast.h" nogil:
         mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
                                 double *out, mf_run *run) noexcept nogil
 
+        mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
+                             float *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
+                             double *distances, int64_t *indices, mf_run *run) noexcept nogil
+
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()
     const char *const *mf_levels()
