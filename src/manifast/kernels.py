@@ -228,9 +228,7 @@ def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
     if tiny < square < huge:
         return arrays, 1.0 / square
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [
-            None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays
-        ]
+        scaled = [None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays]
     return scaled, 1.0
 
 
