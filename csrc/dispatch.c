@@ -4,7 +4,19 @@
 
 extern const mf_table mf_table_baseline;
 #ifdef MF_BUILD_AVX2
+#include <cpuid.h>
 extern const mf_table mf_table_avx2;
+
+/* AVX2 and FMA in the processor, and an operating system that saves the wide registers (bits 1 and 2 of XCR0).
+ * By hand: __builtin_cpu_supports needs a runtime library that clang-cl does not link. */
+static int has_avx2(void)
+{
+    const unsigned needed = bit_FMA | bit_AVX | bit_OSXSAVE;
+    unsigned a, b, c, d, saved;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & needed) != needed) return 0;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+    return (saved & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
 #endif
 
 static const char *const levels[] = {
@@ -18,11 +30,7 @@ const char *const *mf_levels(void) { return levels; }
 const mf_table *mf_find_table(const char *level)
 {
 #ifdef MF_BUILD_AVX2
-    /* Both builtins also ask the operating system (XGETBV) whether it saves the wide registers. */
-    if (strcmp(level, "avx2") == 0) {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &mf_table_avx2 : NULL;
-    }
+    if (strcmp(level, "avx2") == 0) return has_avx2() ? &mf_table_avx2 : NULL;
 #endif
     return strcmp(level, "baseline") == 0 ? &mf_table_baseline : NULL;
 }

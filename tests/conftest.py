@@ -1,9 +1,27 @@
-"""Fixtures shared by all tests."""
+"""Helpers that all tests share: instruction sets, the image sets, and code that needs a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from manifast._core import dispatch
+
+SANITIZED = bool(os.environ.get("MANIFAST_SANITIZED"))
+
+
+def pytest_collection_modifyitems(items):
+    if not SANITIZED:
+        return
+    skip = pytest.mark.skip(reason="under the sanitizers: forks, measures memory, or needs a plain interpreter")
+    for item in items:
+        if item.get_closest_marker("process"):
+            item.add_marker(skip)
 
 
 @pytest.fixture
@@ -11,16 +29,44 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(params=dispatch.levels())
-def level(request):
-    """Every instruction set this machine runs, one after the other."""
-    dispatch.use(request.param)
-    yield request.param
-    dispatch.use("auto")
-
-
 @pytest.fixture(scope="session")
 def digits():
     from sklearn.datasets import load_digits
 
     return load_digits().data
+
+
+@pytest.fixture(params=dispatch.levels())
+def level(request):
+    """Runs the test once per instruction set that this machine has."""
+    dispatch.use(request.param)
+    yield request.param
+    dispatch.use(os.environ.get("MANIFAST_ISA") or "auto")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Where the image sets for experiments are: MANIFAST_DATA, or shared/data beside the source tree."""
+    folder = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no image sets in {folder}; set MANIFAST_DATA to run this")
+    return folder
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs code in a fresh interpreter, away from the source tree, and returns what it prints."""
+
+    def run(code: str, **env: str) -> str:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=clean_env(**env))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def clean_env(**env: str) -> dict[str, str]:
+    """The environment without what would decide threads or the instruction set."""
+    decided = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "MANIFAST_ISA")
+    return {name: value for name, value in os.environ.items() if not name.startswith(decided)} | env

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import platform
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -12,31 +15,19 @@ from manifast._threads import available_threads
 
 
 def config() -> dict[str, Any]:
-    """What `show_config` prints, as a dictionary."""
-    from threadpoolctl import threadpool_info
-
+    """What `show_config` prints, as a dictionary of strings, numbers, lists and one dictionary."""
     build = dispatch.build()
-    packages = {}
-    for name in ("numpy", "scipy", "scikit-learn", "threadpoolctl"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = "not installed"
     return {
         "manifast": version("manifast"),
         "core": build["version"],
         "python": f"{platform.python_version()} ({sys.platform}, {platform.machine()})",
         "compiler": build["compiler"],
-        "openmp": build["openmp"] or "no",
+        "openmp": build["openmp"] or "no: kernels run on one thread",
         "instruction sets built": dispatch.levels_built(),
-        "instruction set in use": dispatch.level(),
+        "instruction set in use": dispatch.level() + (" (MANIFAST_ISA)" if os.environ.get("MANIFAST_ISA") else ""),
         "threads": available_threads(),
-        "blas": [
-            f"{lib['internal_api']} {lib.get('version')} ({lib['num_threads']} threads)"
-            for lib in threadpool_info()
-            if lib["user_api"] == "blas"
-        ],
-        "packages": packages,
+        "blas": [*_blas("numpy"), *_blas("scipy")],
+        "packages": {name: _installed(name) for name in ("numpy", "scipy", "scikit-learn", "threadpoolctl")},
     }
 
 
@@ -53,5 +44,28 @@ def show_config() -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{name} {number}" for name, number in value.items())
         elif isinstance(value, list):
-            value = ", ".join(value) or "none loaded"
+            value = ", ".join(value)
         print(f"{key:<24} {value}")
+
+
+def _blas(package: str) -> list[str]:
+    """The BLAS libraries a package brought, as threadpoolctl sees them; else what it says it was built with."""
+    from threadpoolctl import threadpool_info
+
+    importlib.import_module(f"{package}.linalg")
+    loaded = [
+        f"{package}: {library['internal_api']} {library['version']} ({library['num_threads']} threads)"
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and re.search(rf"[\\/]{package}(\.libs)?[\\/]", library["filepath"])
+    ]
+    if loaded:
+        return loaded
+    built = importlib.import_module(package).show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return [f"{package}: {built.get('name', 'unknown')} {built.get('version', '')}".rstrip()]
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -13,39 +13,69 @@ from pathlib import Path
 
 from manifast._core import dispatch
 
-_loaded_in = os.getpid()
+_UNLIMITED = 1 << 30
+_home = os.getpid()
+_told = bool(os.environ.get("OMP_NUM_THREADS"))  # read now, as OpenMP does: it never looks again
 _lock = threading.Lock()
-_active = 0  # kernels running now, in all Python threads
+_active = 0  # kernels running now with n_threads=None, in all Python threads
+
+
+def _after_fork() -> None:
+    """The child has no other thread: nobody there will release the lock or end a running kernel."""
+    global _lock, _active
+    _lock = threading.Lock()
+    _active = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _quota(directory: Path) -> int:
+    """CPUs that the quota of one cgroup pays for, rounded up; version 2 has one file for it, version 1 has two."""
+    try:
+        try:
+            quota, period = (directory / "cpu.max").read_text().split()
+        except FileNotFoundError:
+            quota = (directory / "cpu.cfs_quota_us").read_text()
+            period = (directory / "cpu.cfs_period_us").read_text()
+        return ceil(int(quota) / int(period)) if int(quota) > 0 else _UNLIMITED
+    except (OSError, ValueError):  # no such cgroup, or "max": no quota
+        return _UNLIMITED
 
 
 @cache
-def _cgroup_cpus() -> int:
-    """CPUs that the cgroup's quota pays for, rounded up; a large number where there is no quota."""
-    unlimited = 1 << 30
+def cgroup_cpus(root: str = "/") -> int:
+    """CPUs that the quotas of this process's cgroup and of those around it pay for; a large number without quota.
+
+    Inside a container the cgroup's own directory is the mounted one, and the path in /proc/self/cgroup may not exist.
+    """
+    mount = Path(root, "sys/fs/cgroup")
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-    except (OSError, ValueError):
-        try:
-            quota = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text().strip()
-            period = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text().strip()
-        except OSError:
-            return unlimited
-    if quota == "max" or int(quota) <= 0:
-        return unlimited
-    return max(1, ceil(int(quota) / int(period)))
+        lines = Path(root, "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    directories = {mount, mount / "cpu"}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        group = (mount / "cpu" if controllers else mount) / path.lstrip("/")
+        directories.update(parent for parent in (group, *group.parents) if parent.is_relative_to(mount))
+    return max(1, min(_quota(directory) for directory in directories))
 
 
 def available_threads() -> int:
     """Threads a kernel uses by default.
 
-    An explicit OMP_NUM_THREADS or threadpoolctl limit is taken as it is; otherwise CPU affinity and the cgroup quota
-    bound it. A process forked from one that had loaded the library gets one: OpenMP's threads do not survive a fork.
+    OpenMP's own number, which knows OMP_NUM_THREADS and threadpoolctl's limits; unless OMP_NUM_THREADS was set, CPU
+    affinity and the cgroup's quota bound it. A forked process gets one: OpenMP's threads do not survive a fork.
     """
-    if os.getpid() != _loaded_in:
+    if os.getpid() != _home:
         return 1
     threads = dispatch.max_threads()
-    if "OMP_NUM_THREADS" not in os.environ:
-        threads = min(threads, _cgroup_cpus())
+    if not _told:
+        threads = min(threads, cgroup_cpus())
         if hasattr(os, "sched_getaffinity"):
             threads = min(threads, len(os.sched_getaffinity(0)))
     return max(1, threads)
@@ -53,12 +83,15 @@ def available_threads() -> int:
 
 @contextmanager
 def kernel_threads(n_threads: int | None) -> Iterator[int]:
-    """Threads for one kernel call; calls that run side by side in several Python threads share what there is."""
+    """Threads for one kernel call; calls that run side by side in several Python threads share what there is.
+
+    An explicit number is taken as it is, up to four per CPU: OpenMP ends the process when it cannot start a thread.
+    """
     global _active
     if n_threads is not None:
         if not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1:
             raise ValueError(f"n_threads must be None or an integer of at least 1. Got {n_threads!r} instead.")
-        yield 1 if os.getpid() != _loaded_in else int(n_threads)
+        yield 1 if os.getpid() != _home else int(min(n_threads, 4 * (os.cpu_count() or 1)))
         return
     with _lock:
         _active += 1

@@ -1,0 +1,5 @@
+"""``python -m manifast``: see `manifast.cli`."""
+
+from manifast.cli import main
+
+raise SystemExit(main())

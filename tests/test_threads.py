@@ -1,0 +1,312 @@
+"""How many threads a kernel uses, and that it behaves among other threads, processes and signals."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import clean_env
+from numpy.testing import assert_array_equal
+
+from manifast import _threads
+from manifast._core import dispatch
+from manifast._threads import available_threads, cgroup_cpus, kernel_threads
+from manifast.kernels import rbf_apply, sq_distances
+
+needs_openmp = pytest.mark.skipif(not dispatch.build()["openmp"], reason="built without OpenMP: always one thread")
+needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity on this system")
+needs_fork = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+UNLIMITED = cgroup_cpus("/there is nothing here")
+SHOW = "from manifast._threads import available_threads; print(available_threads())"
+RNG = np.random.default_rng(0)
+
+
+# What decides the number
+
+
+@needs_openmp
+@pytest.mark.process
+@pytest.mark.parametrize("threads", [1, 3])
+def test_omp_num_threads_is_taken_as_it_is(run_python, threads):
+    assert int(run_python(SHOW, OMP_NUM_THREADS=str(threads))) == threads
+
+
+@pytest.mark.process
+def test_an_empty_omp_num_threads_says_nothing(run_python):
+    assert int(run_python(SHOW, OMP_NUM_THREADS="")) == int(run_python(SHOW))
+
+
+@needs_openmp
+@pytest.mark.process
+def test_omp_num_threads_set_too_late_does_not_lift_the_bounds(run_python):
+    code = f"import os, manifast.kernels; os.environ['OMP_NUM_THREADS'] = '64'; {SHOW}"
+    assert int(run_python(code)) == int(run_python(SHOW))
+
+
+@needs_affinity
+@pytest.mark.process
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_cpu_affinity_bounds_the_number(run_python, when):
+    pin = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
+    load = "import manifast.kernels"
+    assert int(run_python(f"{pin}; {load}; {SHOW}" if when == "before" else f"{load}; {pin}; {SHOW}")) == 1
+
+
+def test_threadpoolctl_limits_the_number():
+    from threadpoolctl import threadpool_limits
+
+    before = available_threads()
+    with threadpool_limits(1):
+        assert available_threads() == 1
+        with kernel_threads(None) as threads:
+            assert threads == 1
+    assert available_threads() == before
+
+
+@needs_openmp
+def test_an_explicit_number_is_taken_as_it_is():
+    with kernel_threads(np.int64(3)) as threads:
+        assert threads == 3
+
+
+@pytest.mark.parametrize("n_threads", [10**6, 2**62])
+def test_an_absurd_number_is_harmless(n_threads):
+    X = RNG.standard_normal((300, 3))
+    assert_array_equal(sq_distances(X, n_threads=n_threads), sq_distances(X, n_threads=1))
+
+
+@pytest.mark.parametrize("n_threads", [0, -1, 1.5, True, "2"])
+def test_wrong_numbers_are_refused(n_threads):
+    with pytest.raises(ValueError, match=r"n_threads must be None or an integer of at least 1\. Got"):
+        sq_distances(np.zeros((2, 2)), n_threads=n_threads)
+
+
+# Quotas of cgroups
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(root)
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({}, UNLIMITED),
+        ({"sys/fs/cgroup/cpu.max": "max 100000\n"}, UNLIMITED),
+        ({"sys/fs/cgroup/cpu.max": "nonsense"}, UNLIMITED),
+        ({"sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2),
+        ({"sys/fs/cgroup/cpu.max": "150000 100000\n"}, 2),
+        ({"sys/fs/cgroup/cpu.max": "1000 100000\n"}, 1),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "300000 100000\n"}, 3),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/b/cpu.max": "max 100000\n",
+                "sys/fs/cgroup/a/cpu.max": "200000 100000\n",
+                "sys/fs/cgroup/c/cpu.max": "100000 100000\n",
+            },
+            2,
+        ),
+    ],
+)
+def test_quota_of_version_2(tmp_path, files, cpus):
+    assert cgroup_cpus(write(tmp_path, files)) == cpus
+
+
+@pytest.mark.parametrize(
+    ("membership", "folder", "quota", "cpus"),
+    [
+        (None, "cpu", "-1", UNLIMITED),
+        (None, "cpu", "250000", 3),
+        ("4:memory:/a\n3:cpu,cpuacct:/a/b\n", "cpu/a", "200000", 2),
+        ("4:memory:/a\n3:cpu,cpuacct:/a/b\n", "memory/a", "100000", UNLIMITED),
+        ("3:cpu,cpuacct:/not/visible/here\n", "cpu", "400000", 4),
+    ],
+)
+def test_quota_of_version_1(tmp_path, membership, folder, quota, cpus):
+    files = {
+        f"sys/fs/cgroup/{folder}/cpu.cfs_quota_us": f"{quota}\n",
+        f"sys/fs/cgroup/{folder}/cpu.cfs_period_us": "100000\n",
+    }
+    if membership:
+        files["proc/self/cgroup"] = membership
+    assert cgroup_cpus(write(tmp_path, files)) == cpus
+
+
+@needs_openmp
+@pytest.mark.process
+def test_quota_bounds_the_number(monkeypatch):
+    monkeypatch.setattr(_threads, "_told", False)
+    monkeypatch.setattr(_threads, "cgroup_cpus", lambda: 1)
+    assert available_threads() == 1
+
+
+# Python threads side by side
+
+
+def test_calls_side_by_side_share(monkeypatch):
+    monkeypatch.setattr(_threads, "available_threads", lambda: 4)
+    with kernel_threads(None) as first:
+        with kernel_threads(None) as second, kernel_threads(None) as third:
+            assert (first, second, third) == (4, 2, 1)
+        with kernel_threads(2) as explicit, kernel_threads(None) as again:
+            assert (explicit, again) == (min(2, 4 * os.cpu_count()), 2)
+    with pytest.raises(KeyError), kernel_threads(None):
+        raise KeyError
+    with kernel_threads(None) as alone:
+        assert alone == 4
+
+
+def test_many_python_threads_get_the_same_bits():
+    X = RNG.standard_normal((400, 17))
+    expected = sq_distances(X, n_threads=1)
+    with ThreadPoolExecutor(6) as pool:
+        for result in pool.map(lambda _: sq_distances(X), range(60)):
+            assert_array_equal(result, expected)
+    assert _threads._active == 0
+
+
+def test_other_python_threads_run_during_a_call():
+    X = RNG.standard_normal((3000, 600))
+    ticks, done = [0], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks[0] += 1
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        time.sleep(0.02)
+        before, start = ticks[0], time.perf_counter()
+        sq_distances(X, n_threads=1)
+        elapsed, during = time.perf_counter() - start, ticks[0] - before
+    finally:
+        done.set()
+        ticker.join()
+    # One tick in 20 ms would do: the machine may be busy. A call that keeps the GIL allows none.
+    assert during >= max(2, elapsed / 0.02)
+
+
+# Other processes
+
+
+def _in_child(X, queue):
+    with kernel_threads(None) as default, kernel_threads(2) as explicit:
+        pass
+    queue.put((default, explicit, sq_distances(X), rbf_apply(X, X[:50], X[:50], sigma=2.0, n_threads=2)))
+
+
+@needs_fork
+@pytest.mark.process
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_works_and_gets_the_same_bits():
+    X = RNG.standard_normal((500, 20))
+    distances, applied = sq_distances(X, n_threads=2), rbf_apply(X, X[:50], X[:50], sigma=2.0, n_threads=2)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(X, queue))
+    child.start()
+    default, explicit, child_distances, child_applied = queue.get(timeout=60)
+    child.join(60)
+    assert child.exitcode == 0
+    assert (default, explicit) == (1, 1)
+    assert_array_equal(child_distances, distances)
+    assert_array_equal(child_applied, applied)
+    assert_array_equal(sq_distances(X, n_threads=2), distances)
+
+
+@needs_fork
+@pytest.mark.process
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_while_a_kernel_runs_leaves_nothing_locked():
+    context = multiprocessing.get_context("fork")
+    with _threads._lock, kernel_threads(3):
+        _threads._active += 1
+        try:
+            queue = context.Queue()
+            child = context.Process(target=_in_child, args=(np.eye(50), queue))
+            child.start()
+            queue.get(timeout=60)
+            child.join(60)
+            assert child.exitcode == 0
+        finally:
+            _threads._active -= 1
+
+
+@needs_openmp
+@pytest.mark.process
+def test_joblib_workers_do_not_oversubscribe(run_python):
+    code = f"""
+import os
+from joblib import Parallel, delayed
+from manifast._threads import available_threads
+if __name__ == "__main__":
+    print(max(Parallel(n_jobs=2, backend="loky")(delayed(available_threads)() for _ in range(4))))
+    print(max(1, {os.cpu_count()} // 2))
+"""
+    seen, fair = map(int, run_python(code).split())
+    assert seen <= fair
+
+
+# Ctrl-C
+
+INTERRUPTED = """
+import signal, sys, time
+import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
+from manifast.kernels import rbf_apply, sq_distances
+rng = np.random.default_rng(0)
+small = rng.standard_normal((40, 5))
+expected = sq_distances(small)
+if {kernel!r} == "sq_distances":
+    X = rng.standard_normal((12000, 2000)); out = np.empty((12000, 12000))
+    call = lambda: sq_distances(X, out=out, n_threads={threads})
+else:
+    X, C, W = rng.standard_normal((100000, 500)), rng.standard_normal((5000, 500)), rng.standard_normal((5000, 4))
+    call = lambda: rbf_apply(X, C, W, sigma=30.0, n_threads={threads})
+print("ready", flush=True)
+try:
+    call()
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+else:
+    sys.exit("the call was not interrupted")
+assert np.array_equal(sq_distances(small), expected)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child on Windows")
+@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_a_long_call_within_a_second(tmp_path, kernel, threads):
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(kernel=kernel, threads=threads)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=clean_env(),
+    )  # fmt: skip
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        sent = time.time()
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0, errors
+    assert float(output) - sent < 1
