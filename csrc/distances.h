@@ -1,8 +1,4 @@
-/* sq_distances and gaussian: tiles finished into a matrix. Where |x|^2 + |y|^2 - 2x.y has lost too many digits to
- * cancellation (or overflowed) the entry is computed again from the differences; that depends on the pair alone. */
-#undef NEAR
-#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
-
+/* sq_distances and gaussian: tiles finished into a matrix. */
 typedef struct {
     const REAL *x, *y, *x_norms, *y_norms;
     int64_t n, m, p, row0, column0;
@@ -15,23 +11,8 @@ MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, N
     const NAME(distance_block) *b = context;
     int64_t i0 = b->row0 + row, j0 = b->column0 + column;
     if (b->symmetric && j0 + NR <= i0) return;
-    V near = VOP(set)(NEAR), ny0 = VOP(load)(b->y_norms + column), ny1 = VOP(load)(b->y_norms + column + LANES);
-    VOP(mask) fine = {0};
-    fine = ~fine;
-    for (int i = 0; i < MR; i++) {
-        V s0 = b->x_norms[row + i] + ny0, s1 = b->x_norms[row + i] + ny1;
-        t->c[i][0] += s0, t->c[i][1] += s1;
-        fine &= (VOP(mask))(t->c[i][0] >= near * s0) & (VOP(mask))(t->c[i][1] >= near * s1);
-    }
     int rows = (int)mf_min(MR, b->n - i0), columns = (int)mf_min(NR, b->m - j0);
-    if (VOP(any)(~fine)) {
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++) {
-                REAL d = t->c[i][j / LANES][j % LANES];
-                if (!(d >= NEAR * (b->x_norms[row + i] + b->y_norms[column + j])))
-                    t->c[i][j / LANES][j % LANES] = NAME(direct)(b->x + (i0 + i) * b->p, b->y + (j0 + j) * b->p, b->p);
-            }
-    }
+    NAME(finish_distances)(t, b->x + i0 * b->p, b->x_norms + row, rows, b->y + j0 * b->p, b->y_norms + column, columns, b->p);
     if (b->inv_sigma2 > 0)
         for (int i = 0; i < MR; i++) {
             t->c[i][0] = NAME(exp)(t->c[i][0] * -b->inv_sigma2);
@@ -54,13 +35,14 @@ MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, N
 static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2, REAL *out,
                              mf_run *run)
 {
-    enum { CHUNK_PANELS = 128 }; /* columns per task: wide enough to amortise packing the rows */
-    /* Few features: writing is the work, so rows are written from left to right, and mirroring would not pay. */
-    int narrow = p <= 16, symmetric = y == NULL && !narrow;
+    /* Where writing is a good part of the work, rows are written from left to right, and a chunk of columns rests in
+     * L2 instead of L3; with very few features mirroring half of the matrix does not pay either. */
+    int narrow = p <= 128, symmetric = y == NULL && p > 16;
     if (!y) y = x, m = n;
     if (n == 0 || m == 0) return MF_OK;
-    int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunks = mf_ceil_div(panels, CHUNK_PANELS);
-    int64_t tasks = mf_ceil_div(n, block) * chunks;
+    int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunk = NAME(chunk_columns)(p) / NR;
+    if (narrow) chunk = mf_min(512, (int64_t)(192 * 1024 / sizeof(REAL)) / (p * NR));
+    int64_t blocks = mf_ceil_div(n, block), tasks = blocks * mf_ceil_div(panels, chunk);
     int no_memory = 0;
     REAL *shift = mf_alloc(p, sizeof(REAL)), *columns = mf_alloc(panels * NR * p, sizeof(REAL));
     REAL *norms = mf_alloc(panels * NR, sizeof(REAL));
@@ -82,8 +64,8 @@ static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int
 #pragma omp for schedule(dynamic)
             for (int64_t task = 0; task < tasks; task++) {
                 if (!ready || mf_poll(run)) continue;
-                int64_t row0 = task / chunks * block, size = mf_min(block, n - row0);
-                int64_t j0 = task % chunks * CHUNK_PANELS, j1 = mf_min(j0 + CHUNK_PANELS, panels);
+                int64_t row0 = task % blocks * block, size = mf_min(block, n - row0);
+                int64_t j0 = task / blocks * chunk, j1 = mf_min(j0 + chunk, panels);
                 if (symmetric) j0 = mf_max(j0, row0 / NR);
                 if (j0 >= j1) continue;
                 NAME(pack_rows)(x + row0 * p, size, p, shift, rows, row_norms);

@@ -97,13 +97,6 @@ static void NAME(screen_work_close)(NAME(screen_work) *w)
     mf_release(w->partial);
 }
 
-/* Columns per chunk: about 4 MB of them, which rest in L3 while blocks of rows pass. */
-static int64_t NAME(chunk_columns)(int64_t p)
-{
-    int64_t fit = (int64_t)(4 * 1024 * 1024 / sizeof(REAL)) / p;
-    return mf_max(8, mf_min(fit, 4096) / NR) * NR;
-}
-
 /* Queries against data, called by all threads of a team. Data are packed chunk by chunk into `chunk` and
  * `chunk_norms`, shared by the team; rows of x and y are `size` bytes per entry and go through `fill`. */
 static void NAME(screen_queries)(const char *x, int64_t m, const char *y, int64_t n, int64_t p, size_t size,

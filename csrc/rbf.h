@@ -14,24 +14,8 @@ typedef struct {
 MF_INLINE void NAME(rbf_done)(void *context, int64_t center, int64_t column, NAME(acc) *t)
 {
     const NAME(rbf_block) *b = context;
-    V near = VOP(set)(NEAR), nx0 = VOP(load)(b->x_norms + column), nx1 = VOP(load)(b->x_norms + column + LANES);
-    VOP(mask) fine = {0};
-    fine = ~fine;
-    for (int i = 0; i < MR; i++) {
-        V s0 = b->center_norms[center + i] + nx0, s1 = b->center_norms[center + i] + nx1;
-        t->c[i][0] += s0, t->c[i][1] += s1;
-        fine &= (VOP(mask))(t->c[i][0] >= near * s0) & (VOP(mask))(t->c[i][1] >= near * s1);
-    }
-    if (VOP(any)(~fine)) {
-        int rows = (int)mf_min(MR, b->m - center), columns = (int)mf_min(NR, b->rows - column);
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++) {
-                REAL d = t->c[i][j / LANES][j % LANES];
-                if (!(d >= NEAR * (b->center_norms[center + i] + b->x_norms[column + j])))
-                    t->c[i][j / LANES][j % LANES] =
-                        NAME(direct)(b->x + (column + j) * b->p, b->centers + (center + i) * b->p, b->p);
-            }
-    }
+    NAME(finish_distances)(t, b->centers + center * b->p, b->center_norms + center, b->m - center,
+                           b->x + column * b->p, b->x_norms + column, b->rows - column, b->p);
     V e[MR][2];
     for (int i = 0; i < MR; i++) {
         e[i][0] = NAME(exp)(t->c[i][0] * -b->inv_sigma2);
@@ -55,8 +39,10 @@ static mf_status NAME(rbf_apply)(const REAL *x, int64_t n, const REAL *centers, 
                           int64_t d, REAL inv_sigma2, REAL *out, mf_run *run)
 {
     if (n == 0 || d == 0) return MF_OK;
-    int64_t block = mf_max(1, mf_min(NAME(block_rows)(p) / NR, mf_ceil_div(n, NR))) * NR; /* samples per task */
-    int64_t center_panels = mf_ceil_div(m, MR), tasks = mf_ceil_div(n, block);
+    /* Samples per task: they rest in L3 while blocks of centers pass through L2. */
+    int64_t block = mf_min(mf_min(NAME(chunk_columns)(p) / 2, 256), mf_round_up(mf_ceil_div(n, run->n_threads), NR));
+    block = mf_round_up(block, NR);
+    int64_t step = mf_min(NAME(block_rows)(p), CENTER_BLOCK), center_panels = mf_ceil_div(m, MR), tasks = mf_ceil_div(n, block);
     int no_memory = 0;
     REAL *shift = mf_alloc(p, sizeof(REAL)), *rows = mf_alloc(center_panels * MR * p, sizeof(REAL));
     REAL *norms = mf_alloc(center_panels * MR, sizeof(REAL)), *packed_coef = mf_alloc(center_panels * MR * d, sizeof(REAL));
@@ -89,10 +75,13 @@ static mf_status NAME(rbf_apply)(const REAL *x, int64_t n, const REAL *centers, 
                 memset(totals, 0, (size_t)(block * d) * sizeof(double));
                 for (int64_t c0 = 0; c0 < m && !mf_poll(run); c0 += CENTER_BLOCK) {
                     memset(sums, 0, (size_t)(block * d) * sizeof(REAL));
-                    NAME(rbf_block) b = {x + row0 * p, centers + c0 * p, norms + c0, x_norms, packed_coef + c0 * d,
-                                         size, m - c0, p, d, inv_sigma2, sums};
-                    NAME(sweep)(rows + c0 * p, mf_ceil_div(mf_min(CENTER_BLOCK, m - c0), MR), columns, column_panels, p, 0,
-                                partial, NAME(rbf_done), &b);
+                    int64_t end = mf_min(c0 + CENTER_BLOCK, m);
+                    for (int64_t c = c0; c < end; c += step) {
+                        NAME(rbf_block) b = {x + row0 * p, centers + c * p, norms + c, x_norms, packed_coef + c * d,
+                                             size, m - c, p, d, inv_sigma2, sums};
+                        NAME(sweep)(rows + c * p, mf_ceil_div(mf_min(step, end - c), MR), columns, column_panels, p, 0,
+                                    partial, NAME(rbf_done), &b);
+                    }
                     for (int64_t s = 0; s < column_panels * NR * d; s++) totals[s] += sums[s];
                 }
                 for (int64_t r = 0; r < size; r++)

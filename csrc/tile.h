@@ -9,6 +9,7 @@
 
 #undef MR
 #undef NR
+#undef DIRECT_UP_TO
 #undef PANEL_STEP
 #define MR 6
 #define NR (2 * LANES)
@@ -42,11 +43,31 @@ MF_INLINE void NAME(tile)(int64_t p, const REAL *restrict a, const REAL *restric
     t->c[4][0] = c40, t->c[4][1] = c41, t->c[5][0] = c50, t->c[5][1] = c51;
 }
 
+/* The same sums taken from differences, for very few features: nothing cancels, so it needs no norms and no shift. */
+#define DIRECT_UP_TO 8
+MF_INLINE void NAME(tile_direct)(int64_t p, const REAL *restrict a, const REAL *restrict b, NAME(acc) *t)
+{
+    for (int i = 0; i < MR; i++) {
+        V c0 = VOP(set)(0), c1 = VOP(set)(0);
+        for (int64_t k = 0; k < p; k++) {
+            V s = VOP(set)(a[k * MR + i]), d0 = s - VOP(load)(b + k * NR), d1 = s - VOP(load)(b + k * NR + LANES);
+            c0 = VOP(fma)(d0, d0, c0);
+            c1 = VOP(fma)(d1, d1, c1);
+        }
+        t->c[i][0] = c0, t->c[i][1] = c1;
+    }
+}
+
 /* Per-feature shift from at most 256 rows of y, evenly spread: their mean, rounded to a power of two no larger than
- * their standard deviation. It depends on y alone, so a row of x never feels the other rows of x. */
+ * their standard deviation. It depends on y alone, so a row of x never feels the other rows of x. Differences want
+ * none. */
 static void NAME(find_shift)(const REAL *y, int64_t m, int64_t p, REAL *shift)
 {
     enum { SAMPLE = 256, WIDTH = 64 };
+    if (p <= DIRECT_UP_TO) {
+        for (int64_t k = 0; k < p; k++) shift[k] = 0;
+        return;
+    }
     int64_t rows = mf_min(m, SAMPLE);
     for (int64_t k0 = 0; k0 < p; k0 += WIDTH) {
         int64_t width = mf_min(WIDTH, p - k0);
@@ -101,7 +122,7 @@ MF_INLINE void NAME(pack_panels)(const REAL *x, int64_t rows, int64_t p, const R
 
 static void NAME(pack_rows)(const REAL *x, int64_t rows, int64_t p, const REAL *shift, REAL *panels, REAL *norms)
 {
-    NAME(pack_panels)(x, rows, p, shift, -2, MR, panels, norms);
+    NAME(pack_panels)(x, rows, p, shift, p <= DIRECT_UP_TO ? 1 : -2, MR, panels, norms);
 }
 
 static void NAME(pack_columns)(const REAL *y, int64_t rows, int64_t p, const REAL *shift, REAL *panels, REAL *norms)
@@ -116,6 +137,13 @@ static int64_t NAME(block_rows)(int64_t p)
     return mf_max(1, mf_min(fit, 96) / MR) * MR;
 }
 
+/* Columns per chunk: about 4 MB of them, which rest in L3 while blocks of rows pass. */
+static int64_t NAME(chunk_columns)(int64_t p)
+{
+    int64_t fit = (int64_t)(4 * 1024 * 1024 / sizeof(REAL)) / p;
+    return mf_max(8, mf_min(fit, 4096) / NR) * NR;
+}
+
 /* Columns that are swept together when p needs several passes. */
 #define SWEEP_PANELS 16
 
@@ -123,10 +151,20 @@ typedef void NAME(tile_done)(void *context, int64_t row, int64_t column, NAME(ac
 
 /* All tiles of row panels times column panels; `done` gets each finished one with its first row and column.
  * `partial` holds sums between passes: row_panels * SWEEP_PANELS tiles. A pass goes on with the sum of the one before
- * or, with `separate`, starts at zero and is added to it: other bits, shorter chains of rounding. */
+ * or, with `separate`, starts at zero and is added to it: other bits, shorter chains of rounding. With few features
+ * tiles hold distances already (not with `separate`). */
 MF_INLINE void NAME(sweep)(const REAL *rows, int64_t row_panels, const REAL *columns, int64_t column_panels, int64_t p,
                            int separate, NAME(acc) *partial, NAME(tile_done) *done, void *context)
 {
+    if (p <= DIRECT_UP_TO && !separate) {
+        for (int64_t j = 0; j < column_panels; j++)
+            for (int64_t i = 0; i < row_panels; i++) {
+                NAME(acc) t;
+                NAME(tile_direct)(p, rows + i * p * MR, columns + j * p * NR, &t);
+                done(context, i * MR, j * NR, &t);
+            }
+        return;
+    }
     for (int64_t j0 = 0; j0 < column_panels; j0 += SWEEP_PANELS) {
         int64_t j1 = mf_min(j0 + SWEEP_PANELS, column_panels);
         for (int64_t k0 = 0; k0 < p; k0 += PANEL_STEP) {
@@ -159,4 +197,30 @@ static REAL NAME(direct)(const REAL *x, const REAL *y, int64_t p)
     for (; k < p; k++) total = ROP(fma)(x[k] - y[k], x[k] - y[k], total);
     for (int l = 0; l < LANES; l++) total += sum[l];
     return total;
+}
+
+/* Tiles of products turned into distances, where they are not yet: |x|^2 + |y|^2 - 2x.y, and where that has lost too
+ * many digits to cancellation (or overflowed) the sum of squared differences; which of the two depends on the pair
+ * alone. x are the rows of the tile, y its columns; n and m how many of them there are. */
+#undef NEAR
+#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
+MF_INLINE void NAME(finish_distances)(NAME(acc) *t, const REAL *x, const REAL *x_norms, int64_t n, const REAL *y,
+                                      const REAL *y_norms, int64_t m, int64_t p)
+{
+    if (p <= DIRECT_UP_TO) return;
+    V near = VOP(set)(NEAR), ny[2] = {VOP(load)(y_norms), VOP(load)(y_norms + LANES)};
+    VOP(mask) fine = ~(VOP(mask)){0};
+    for (int i = 0; i < MR; i++)
+        for (int v = 0; v < 2; v++) {
+            V s = x_norms[i] + ny[v];
+            t->c[i][v] += s;
+            fine &= (VOP(mask))(t->c[i][v] >= near * s);
+        }
+    if (!VOP(any)(~fine)) return;
+    for (int i = 0; i < MR && i < n; i++)
+        for (int v = 0; v < 2; v++)
+            for (unsigned bits = VOP(bits)(~(t->c[i][v] >= near * (x_norms[i] + ny[v]))); bits; bits &= bits - 1) {
+                int lane = __builtin_ctz(bits), j = v * LANES + lane;
+                if (j < m) t->c[i][v][lane] = NAME(direct)(x + i * p, y + j * p, p);
+            }
 }
