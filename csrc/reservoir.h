@@ -8,7 +8,7 @@
 typedef struct {
     REAL *distance;  /* rows of `stride`, entry 0 at `offset` */
     RINT *index;
-    int32_t *count;  /* pairs in each row */
+    int32_t *count;  /* pairs in each row of an unsorted list; for sorted ones set by reservoir_cut */
     REAL *threshold; /* only what lies below still belongs; readable in whole vectors past the last row */
     int64_t keep, capacity, stride, offset;
 } NAME(reservoir);
@@ -79,10 +79,16 @@ static void NAME(select)(REAL *d, RINT *id, int64_t n, int64_t keep)
     }
 }
 
-/* Leaves at most `keep` pairs in a row. */
+/* Leaves at most `keep` pairs in a row, and counts them. */
 static void NAME(reservoir_cut)(NAME(reservoir) *r, int64_t row)
 {
     REAL *d = r->distance + row * r->stride;
+    if (r->offset) {
+        int64_t count = r->keep;
+        while (count && r->index[row * r->stride + r->offset + count - 1] < 0) count--;
+        r->count[row] = (int32_t)count;
+        return;
+    }
     if (r->count[row] <= r->keep) return;
     NAME(select)(d, r->index + row * r->stride, r->count[row], r->keep);
     r->count[row] = (int32_t)r->keep;
@@ -107,7 +113,6 @@ MF_INLINE void NAME(reservoir_add)(NAME(reservoir) *r, int64_t row, REAL distanc
             index_here = (moved & ((pushed & index_left) | (~pushed & number))) | (~moved & index_here);
             memcpy(id + v, &index_here, sizeof(index_here));
         }
-        r->count[row] += r->count[row] < r->keep;
         r->threshold[row] = d[r->keep - 1];
     } else {
         d[r->count[row]] = distance;
