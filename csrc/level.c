@@ -18,6 +18,7 @@
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
+#include "l1.h"
 
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
 #define MF_STRING2(x) #x
@@ -32,4 +33,7 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .rbf_apply_f64 = MF_SYMBOL(rbf_apply_f64),
     .affine_f32 = MF_SYMBOL(affine_f32),
     .affine_f64 = MF_SYMBOL(affine_f64),
+    .l1_code_f32 = MF_SYMBOL(l1_code_f32),
+    .l1_code_f64 = MF_SYMBOL(l1_code_f64),
+    .l1_collect = MF_SYMBOL(l1_collect_f64),
 };
