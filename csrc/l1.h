@@ -27,9 +27,9 @@ typedef enum { L1_END, L1_MOVE, L1_ADD, L1_DROP, L1_COORDINATE } l1_kind;
 typedef struct {
     int64_t atoms, padded, p, ld, ldf, heads;
     int errors;
-    double lam, tol, unit, scale; /* atoms are divided by `scale`; `unit` is then the penalty of a coefficient */
+    double lam, tol, scale; /* atoms are divided by `scale`, so an error costs `scale` times what a coefficient does */
     double *d, *norm, *basis;     /* atoms x ld, atoms, heads x ld */
-    float *df, *limit, *tail, *head; /* unit atoms x ldf, unit / norm, part outside the head, heads x padded */
+    float *df, *limit, *tail, *head; /* unit atoms x ldf, 1 / norm, part outside the head, heads x padded */
 } l1_shared;
 
 /* What one thread needs for one sample at a time. */
@@ -38,7 +38,7 @@ typedef struct {
     mf_run *run;
     int64_t m, capacity, free_count, excluded;
     int qr;
-    double lam, lam0, lam_end, eta, perturb, x_norm;
+    double lam, lam0, lam_end, lam_good, eta, perturb, early, x_norm;
     /* coordinates (ld): x, x - D_A'a0, D_A'a1, +1 on F and -1 on E, 1 on F and 0 on E, sign * weight on E, weight */
     double *x, *rest, *slope, *side, *mask, *se, *weight, *t, *v, *theta, *theta_end;
     /* active atoms (capacity) */
@@ -183,7 +183,7 @@ MF_INLINE double l1_hash(uint64_t i)
 
 MF_INLINE double l1_penalty(const l1_work *s, int64_t j)
 {
-    return s->perturb > 0 ? s->c->unit * (1 + s->perturb * l1_hash((uint64_t)j)) : s->c->unit;
+    return s->perturb > 0 ? 1 + s->perturb * l1_hash((uint64_t)j) : 1;
 }
 
 /* Room for one more active atom. */
@@ -526,8 +526,8 @@ static int l1_refresh(l1_work *s, int passes)
         }
         l1_apply_inverse(s, s->g, s->q);
         for (int64_t k = 0; k < m; k++) s->a1[k] += s->q[k];
-        if (!(worst <= 1e-6 * s->c->unit)) return 0; /* drift: the path is at risk, build anew */
-        if (pass && !(worst <= fmax(1e-3 * first, 1e-13 * s->c->unit))) return 0;
+        if (!(worst <= 1e-6)) return 0; /* drift: the path is at risk, build anew */
+        if (pass && !(worst <= fmax(1e-3 * first, 1e-13))) return 0;
         first = worst;
     }
     return 1;
@@ -541,25 +541,27 @@ typedef struct {
     int64_t index;
 } l1_event;
 
-/* Where num - lam * den turns positive below the present lam; 0 where it does not. */
-MF_INLINE double l1_crossing(double num, double den, double lam, double slack)
+/* Where num - lam * den turns positive below the present lam; 0 where it does not. One that is positive now but
+ * comes back within the share `early` of lam is left alone: it has only entered a little early, and with nearly
+ * dependent atoms the place of an entry is that uncertain. */
+MF_INLINE double l1_crossing(double num, double den, double lam, double early, double slack)
 {
     if (den > 0) return num > 0 ? fmin(lam, num / den) : 0;
-    return num - lam * den > slack ? lam : 0;
+    return num - lam * (1 - early) * den > slack ? lam : 0;
 }
 
 /* The next event among coordinates and active atoms. With `settled` the rest on F counts as zero. */
 static l1_event l1_next(const l1_work *s, int settled)
 {
     l1_event event = {0, 0, L1_END, -1};
-    double slack = s->eta * s->lam + L1_NOISE;
+    double slack = s->eta * s->lam * s->c->scale + L1_NOISE;
     for (int64_t k = 0; k < s->m; k++) {
-        double at = l1_crossing(-s->sign[k] * s->a0[k], -s->sign[k] * s->a1[k], s->lam,
+        double at = l1_crossing(-s->sign[k] * s->a0[k], -s->sign[k] * s->a1[k], s->lam, s->early,
                                 slack / s->c->norm[s->active[k]]);
         if (at > event.lam) event = (l1_event){at, 0, L1_DROP, k};
     }
     if (!s->c->errors) return event;
-    vf64 lam = vf64_set(s->lam), zero = {0}, best = {0};
+    vf64 lam = vf64_set(s->lam), early = vf64_set(s->lam * (1 - s->early)), zero = {0}, best = {0};
     double found[8] = {0};
     for (int64_t i = 0; i < s->c->ld; i += LANES) {
         vf64 side = vf64_load(s->side + i), rest = vf64_load(s->rest + i), se = vf64_load(s->se + i);
@@ -571,7 +573,7 @@ static l1_event l1_next(const l1_work *s, int settled)
         vf64 num = side * sign * rest, den = side * (weight - sign * slope), now = num - lam * den;
         vf64 at = vf64_select((vf64_mask)(now >= zero), lam, num / den);
         at = vf64_select((vf64_mask)(den > zero) & (vf64_mask)(num > zero), at,
-                         vf64_select((vf64_mask)(now > vf64_set(slack)), lam, zero));
+                         vf64_select((vf64_mask)(num - early * den > vf64_set(slack)), lam, zero));
         vf64_mask better = (vf64_mask)(at > best);
         if (vf64_any(better)) {
             for (int l = 0; l < LANES; l++) found[l] = better[l] ? (double)(i + l) : found[l];
@@ -684,6 +686,20 @@ static void l1_look(l1_work *s, double end, int settled, l1_event *event)
 
 /* --- One sample --- */
 
+/* Whether the rest on F is zero but for rounding: then the residual shrinks with lam and theta stays. */
+static int l1_settled(const l1_work *s)
+{
+    if (s->m >= s->free_count) return 1;
+    vf64 largest = {0};
+    for (int64_t i = 0; i < s->c->ld; i += LANES) {
+        vf64 value = vf64_load(s->mask + i) * vf64_load(s->rest + i);
+        largest = vf64_max(largest, vf64_max(value, -value));
+    }
+    for (int l = 0; l < LANES; l++)
+        if (largest[l] > L1_NOISE * s->x_norm) return 0;
+    return 1;
+}
+
 /* Follows the path down to lam_end. On success the active set is that of lam_end. */
 static l1_code_t l1_follow(l1_work *s)
 {
@@ -702,12 +718,7 @@ static l1_code_t l1_follow(l1_work *s)
             if (code != L1_OK) return code;
             l1_inverse_from_qr(s);
         }
-        int settled = s->m >= s->free_count;
-        if (!settled) {
-            double largest = 0;
-            for (int64_t i = 0; i < ld; i++) largest = fmax(largest, s->mask[i] * fabs(s->rest[i]));
-            settled = largest <= L1_NOISE * s->x_norm;
-        }
+        int settled = l1_settled(s);
         l1_event event = l1_next(s, settled);
         if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, 0, L1_END, -1};
         /* Where no coordinate limits the step, theta could run far beyond the next atom: look in shorter steps. */
@@ -728,6 +739,7 @@ static l1_code_t l1_follow(l1_work *s)
         if (event.kind == L1_MOVE) ratio = fmax(ratio * ratio, 1e-3);
         else if (event.lam < s->lam) ratio = fmin(1 - 1e-3, fmax(0.25, (event.lam / s->lam) * (event.lam / s->lam)));
         still = event.lam < s->lam * (1 - 1e-13) ? 0 : still + 1;
+        if (!still) s->lam_good = s->lam;
         s->lam = event.lam;
         l1_code_t code = L1_OK;
         if (event.kind == L1_END) return L1_OK;
@@ -743,18 +755,18 @@ static l1_code_t l1_follow(l1_work *s)
 }
 
 /* An empty active set at lam_max and the first event there. */
-static l1_code_t l1_begin(l1_work *s, int qr, double perturb, double eta, const l1_event *first)
+static l1_code_t l1_begin(l1_work *s, int qr, const l1_event *first)
 {
     const l1_shared *c = s->c;
     for (int64_t k = 0; k < s->m; k++) s->state[s->active[k]] = 0;
     if (s->excluded >= 0) s->state[s->excluded] = 1;
-    s->m = 0, s->free_count = c->p, s->qr = qr, s->perturb = perturb, s->eta = eta, s->lam = s->lam0;
+    s->m = 0, s->free_count = c->p, s->qr = qr, s->lam = s->lam_good = s->lam0;
     if (!l1_grow(s)) return L1_MEMORY;
     memset(s->h, 0, (size_t)(s->capacity * s->capacity) * sizeof(double));
     memset(s->sign, 0, (size_t)(6 * s->capacity) * sizeof(double)); /* sign, a0, a1, q, g, u */
     for (int64_t i = 0; i < c->ld; i++) {
         s->rest[i] = s->x[i], s->slope[i] = 0, s->side[i] = 1, s->mask[i] = 1, s->se[i] = 0;
-        s->weight[i] = perturb > 0 ? 1 + perturb * l1_hash((uint64_t)(c->atoms + i)) : 1;
+        s->weight[i] = c->scale * (s->perturb > 0 ? 1 + s->perturb * l1_hash((uint64_t)(c->atoms + i)) : 1);
     }
     if (qr) {
         l1_code_t code = l1_qr_restart(s);
@@ -770,11 +782,13 @@ static l1_event l1_first(const l1_work *s)
     l1_event first = {0, 0, L1_END, -1};
     for (int64_t j = 0; j < c->atoms; j++) {
         if (j == s->excluded) continue;
-        double value = l1_dot(c->d + j * c->ld, s->x, c->ld) / c->unit;
+        double value = l1_dot(c->d + j * c->ld, s->x, c->ld);
         if (fabs(value) > first.lam) first = (l1_event){fabs(value), value < 0 ? -1 : 1, L1_ADD, j};
     }
-    for (int64_t i = 0; i < c->p && c->errors; i++)
-        if (fabs(s->x[i]) > first.lam) first = (l1_event){fabs(s->x[i]), s->x[i] < 0 ? -1 : 1, L1_COORDINATE, i};
+    for (int64_t i = 0; i < c->p && c->errors; i++) {
+        double value = s->x[i] / c->scale;
+        if (fabs(value) > first.lam) first = (l1_event){fabs(value), value < 0 ? -1 : 1, L1_COORDINATE, i};
+    }
     return first;
 }
 
@@ -783,41 +797,42 @@ typedef struct {
     int out_of_reach;
 } l1_certificate;
 
-/* The solution at lam_end into q (coefficients) and v (errors), and what can be proved about it. */
-static l1_certificate l1_certify(l1_work *s)
+/* The solution at lam_end into q (coefficients) and v (errors), and what it proves for the penalty `target`. */
+static l1_certificate l1_certify(l1_work *s, double target)
 {
     const l1_shared *c = s->c;
     int64_t ld = c->ld;
     double lam = s->lam_end, size = 0, worst = 1, *code = s->q, *e = s->v, *r = s->t;
-    int settled = s->m >= s->free_count || lam == 0;
+    int settled = lam == 0 || l1_settled(s);
     for (int64_t k = 0; k < s->m; k++) {
         code[k] = lam > 0 ? s->a0[k] - lam * s->a1[k] : s->a0[k];
         if (fabs(code[k]) * c->norm[s->active[k]] <= 1e-15 * s->x_norm) code[k] = 0;
-        size += fabs(code[k]) * c->unit;
+        size += fabs(code[k]);
     }
     l1_combine(s->rows, s->m, code, ld, r);
     l1_theta(s, lam, settled, s->theta);
     double dual = 0, square = 0, reached = 0, y_square = 0;
     for (int64_t i = 0; i < ld; i++) {
         double sign = s->se[i] > 0 ? 1 : s->se[i] < 0 ? -1 : 0, whole = s->x[i] - r[i];
-        e[i] = s->mask[i] > 0 ? 0 : whole - lam * sign;
+        e[i] = s->mask[i] > 0 ? 0 : whole - lam * c->scale * sign;
         if (fabs(e[i]) <= 1e-15 * s->x_norm) e[i] = 0;
         r[i] = whole - e[i];
-        size += fabs(e[i]);
+        size += c->scale * fabs(e[i]);
         square += r[i] * r[i];
-        dual += (s->x[i] - (lam > 0 ? 0 : r[i])) * s->theta[i];
+        dual += (s->x[i] - (target > 0 ? 0 : r[i])) * s->theta[i];
         reached += (s->x[i] - r[i]) * (s->x[i] - r[i]);
         y_square += s->theta[i] * s->theta[i];
-        if (c->errors) worst = fmax(worst, fabs(s->theta[i]));
+        if (c->errors) worst = fmax(worst, fabs(s->theta[i]) / c->scale);
     }
     for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
         if (fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
-        worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)) / c->unit);
+        worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)));
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
-    if (lam > 0) {
+    if (target > 0) {
+        lam = target;
         double primal = 0.5 * square + lam * size;
         double gap = primal - lam / worst * dual + 0.5 * (lam / worst) * (lam / worst) * y_square;
         proof.gap = gap / primal;
@@ -858,16 +873,18 @@ static void *l1_pack(const l1_work *s, double scale, int64_t *count)
 /* One sample that x already holds, scaled by 2^-exponent. `errors` (p, may be NULL) comes zeroed. */
 static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, int64_t *count, double *errors, int *status)
 {
-    /* Fast factors first; then orthogonal ones; then penalties moved apart by less than the certificate's tolerance,
-     * which parts ties that would cycle. */
+    /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones by less than the
+     * certificate sees; then with penalties moved apart by as little, which parts ties that would cycle. */
     static const struct {
         int qr;
-        double perturb, eta;
-    } attempts[] = {{0, 0, 1e-11}, {1, 0, 1e-12}, {1, 1e-10, 1e-13}, {1, 4e-10, 1e-13}};
+        double perturb, eta, early;
+    } attempts[] = {{0, 0, 1e-11, 1e-5}, {1, 0, 1e-12, 1e-5}, {1, 0, 4e-10, 1e-4}, {1, 1e-10, 1e-13, 1e-5}, {1, 4e-10, 1e-13, 1e-3}};
+    enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
     const l1_shared *c = s->c;
-    double best = INFINITY;
+    double best = INFINITY, reached = INFINITY;
+    int furthest = 0;
     s->x_norm = sqrt(l1_dot(s->x, s->x, c->ld));
-    s->lam_end = ldexp(lam, -exponent);
+    double target = s->lam_end = ldexp(lam, -exponent) / c->scale;
     l1_event first = l1_first(s);
     s->lam0 = first.lam;
     *status = L1_GOOD;
@@ -876,16 +893,26 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
         return L1_OK;
     }
     *status = L1_UNCERTIFIED;
-    for (size_t n = 0; n < sizeof attempts / sizeof *attempts; n++) {
-        l1_code_t code = l1_begin(s, attempts[n].qr, attempts[n].perturb, attempts[n].eta, &first);
+    for (int n = 0; n <= ATTEMPTS; n++) {
+        int which = n;
+        if (n == ATTEMPTS) {
+            /* No path came to its end: go once more to where one was still good. That is the right answer for a larger
+             * penalty; it stays reported as not certified. */
+            if (best < INFINITY || !(reached < s->lam0)) break;
+            which = furthest, s->lam_end = reached;
+        }
+        s->perturb = attempts[which].perturb, s->eta = attempts[which].eta, s->early = attempts[which].early;
+        l1_code_t code = l1_begin(s, attempts[which].qr, &first);
         if (code == L1_OK) code = l1_follow(s);
-        if (code == L1_MEMORY || code == L1_STOP) return code;
         if (code == L1_OK && !s->qr && !l1_refresh(s, 2)) code = l1_qr_restart(s);
-        if (code == L1_MEMORY) return code;
-        if (code != L1_OK) continue;
-        l1_certificate proof = l1_certify(s);
-        double error = fmax(proof.gap, proof.residual);
-        if (!(error < best)) continue;
+        if (code == L1_MEMORY || code == L1_STOP) return code;
+        if (code != L1_OK) {
+            if (s->lam_good < reached) reached = s->lam_good, furthest = n;
+            continue;
+        }
+        l1_certificate proof = l1_certify(s, target);
+        double error = fmax(fabs(proof.gap), proof.residual);
+        if (!(error < best) && n < ATTEMPTS) continue;
         best = error;
         free(*block);
         *block = l1_pack(s, ldexp(1 / c->scale, exponent), count);
@@ -893,7 +920,7 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
         for (int64_t i = 0; i < c->p && errors; i++) errors[i] = ldexp(s->v[i], exponent);
         if (error <= c->tol) {
             *status = proof.out_of_reach ? L1_OUT_OF_REACH : L1_GOOD;
-            return L1_OK;
+            break;
         }
     }
     return L1_OK;
@@ -960,7 +987,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
     int exponent = largest > 0 ? ilogb(largest) : 0;
     if (abs(exponent) < 60) exponent = 0;
     exponent = (int)mf_max(-1000, mf_min(1000, exponent));
-    c->scale = ldexp(1, exponent), c->unit = ldexp(1, -exponent);
+    c->scale = ldexp(1, exponent);
 #pragma omp parallel for schedule(static) num_threads(run->n_threads)
     for (int64_t j = 0; j < c->padded; j++) {
         c->limit[j] = FLT_MAX / 8, c->tail[j] = 0;
@@ -969,7 +996,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
         for (int64_t i = 0; i < p && exponent; i++) atom[i] = ldexp(atom[i], -exponent);
         double norm = sqrt(l1_dot(atom, atom, ld)), inverse = norm > 0 ? 1 / norm : 0;
         c->norm[j] = norm, c->tail[j] = 1;
-        if (norm > 0) c->limit[j] = (float)fmin(FLT_MAX / 8, c->unit / norm * (1 - 0x1p-22));
+        if (norm > 0) c->limit[j] = (float)fmin(FLT_MAX / 8, (1 - 0x1p-22) / norm);
         for (int64_t i = 0; i < ldf; i++) c->df[j * ldf + i] = i < p ? (float)(atom[i] * inverse) : 0;
     }
     if (!c->heads) return MF_OK;
