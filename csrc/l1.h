@@ -29,7 +29,8 @@ typedef struct {
     int errors;
     double lam, tol, scale; /* atoms are divided by `scale`, so an error costs `scale` times what a coefficient does */
     double *d, *norm, *basis;     /* atoms x ld, atoms, heads x ld */
-    float *df, *limit, *tail, *head; /* unit atoms x ldf, 1 / norm, part outside the head, heads x padded */
+    const double *basis_rows[L1_HEADS];
+    float *df, *limit, *tail, *head; /* unit atoms x ldf, 1 / norm, part outside the head, heads of each block of atoms */
 } l1_shared;
 
 /* What one thread needs for one sample at a time. */
@@ -49,11 +50,11 @@ typedef struct {
     double *qs, *rs; /* orthonormal rows (capacity x ld) and columns of R (capacity x capacity) */
     /* atoms */
     signed char *state; /* 1: active or excluded */
-    float *ref, *line, *now;
+    float *ref, *line, *alpha, *beta;
     int64_t *due;
-    float *theta32;
-    double head_theta[L1_HEADS], path;
-    double theta_max;
+    float *rest32, *slope32;
+    double head_theta[L1_HEADS], head_end[L1_HEADS], path, theta_max;
+    float look_margin;
     int64_t due_count;
 } l1_work;
 
@@ -79,21 +80,36 @@ MF_INLINE double l1_dot(const double *a, const double *b, int64_t n)
     return l1_sum((s0 + s1) + (s2 + s3));
 }
 
+MF_INLINE float l1_sum32(vf32 v)
+{
+    float total = v[0];
+    for (int l = 1; l < L1_LANES32; l++) total += v[l];
+    return total;
+}
+
 MF_INLINE float l1_dot32(const float *a, const float *b, int64_t n)
 {
-    vf32 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    int64_t i = 0;
-    for (; i + 4 * L1_LANES32 <= n; i += 4 * L1_LANES32) {
+    vf32 s0 = {0}, s1 = {0};
+    for (int64_t i = 0; i < n; i += 2 * L1_LANES32) { /* n is a multiple of 16 */
         s0 = vf32_fma(vf32_load(a + i), vf32_load(b + i), s0);
         s1 = vf32_fma(vf32_load(a + i + L1_LANES32), vf32_load(b + i + L1_LANES32), s1);
-        s2 = vf32_fma(vf32_load(a + i + 2 * L1_LANES32), vf32_load(b + i + 2 * L1_LANES32), s2);
-        s3 = vf32_fma(vf32_load(a + i + 3 * L1_LANES32), vf32_load(b + i + 3 * L1_LANES32), s3);
     }
-    for (; i < n; i += L1_LANES32) s0 = vf32_fma(vf32_load(a + i), vf32_load(b + i), s0);
-    s0 = (s0 + s1) + (s2 + s3);
-    float total = s0[0];
-    for (int l = 1; l < L1_LANES32; l++) total += s0[l];
-    return total;
+    return l1_sum32(s0 + s1);
+}
+
+/* a.b and a.c, reading a once. */
+MF_INLINE void l1_two_dots32(const float *a, const float *b, const float *c, int64_t n, float *ab, float *ac)
+{
+    vf32 b0 = {0}, b1 = {0}, c0 = {0}, c1 = {0};
+    for (int64_t i = 0; i < n; i += 2 * L1_LANES32) {
+        vf32 a0 = vf32_load(a + i), a1 = vf32_load(a + i + L1_LANES32);
+        b0 = vf32_fma(a0, vf32_load(b + i), b0);
+        b1 = vf32_fma(a1, vf32_load(b + i + L1_LANES32), b1);
+        c0 = vf32_fma(a0, vf32_load(c + i), c0);
+        c1 = vf32_fma(a1, vf32_load(c + i + L1_LANES32), c1);
+    }
+    *ab = l1_sum32(b0 + b1);
+    *ac = l1_sum32(c0 + c1);
 }
 
 /* out = sum_k q[k] rows[k], over ld padded entries. */
@@ -121,24 +137,38 @@ static void l1_combine(const double *const *rows, int64_t m, const double *q, in
     }
 }
 
-/* out[k] = rows[k] . v */
+/* out[k] = rows[k] . v; four rows share the loads of v. */
 static void l1_products(const double *const *rows, int64_t m, const double *v, int64_t ld, double *out)
 {
-    for (int64_t k = 0; k < m; k++) out[k] = l1_dot(rows[k], v, ld);
+    int64_t k = 0;
+    for (; k + 4 <= m; k += 4) {
+        const double *r0 = rows[k], *r1 = rows[k + 1], *r2 = rows[k + 2], *r3 = rows[k + 3];
+        vf64 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, b0 = {0}, b1 = {0}, b2 = {0}, b3 = {0};
+        for (int64_t i = 0; i < ld; i += 2 * LANES) {
+            vf64 v0 = vf64_load(v + i), v1 = vf64_load(v + i + LANES);
+            a0 = vf64_fma(vf64_load(r0 + i), v0, a0), b0 = vf64_fma(vf64_load(r0 + i + LANES), v1, b0);
+            a1 = vf64_fma(vf64_load(r1 + i), v0, a1), b1 = vf64_fma(vf64_load(r1 + i + LANES), v1, b1);
+            a2 = vf64_fma(vf64_load(r2 + i), v0, a2), b2 = vf64_fma(vf64_load(r2 + i + LANES), v1, b2);
+            a3 = vf64_fma(vf64_load(r3 + i), v0, a3), b3 = vf64_fma(vf64_load(r3 + i + LANES), v1, b3);
+        }
+        out[k] = l1_sum(a0 + b0), out[k + 1] = l1_sum(a1 + b1);
+        out[k + 2] = l1_sum(a2 + b2), out[k + 3] = l1_sum(a3 + b3);
+    }
+    for (; k < m; k++) out[k] = l1_dot(rows[k], v, ld);
 }
 
 /* out = H g; H is symmetric, its rows and g are zero beyond m. */
 static void l1_apply_inverse(const l1_work *s, const double *g, double *out)
 {
     int64_t wide = mf_round_up(s->m, 8), i = 0;
-    for (; i + 4 * LANES <= wide; i += 4 * LANES) {
-        vf64 c[4] = {{0}};
+    for (; i + 8 * LANES <= wide; i += 8 * LANES) {
+        vf64 c[8] = {{0}};
         for (int64_t k = 0; k < s->m; k++) {
             const double *row = s->h + k * s->capacity + i;
             vf64 f = vf64_set(g[k]);
-            for (int v = 0; v < 4; v++) c[v] = vf64_fma(f, vf64_load(row + v * LANES), c[v]);
+            for (int v = 0; v < 8; v++) c[v] = vf64_fma(f, vf64_load(row + v * LANES), c[v]);
         }
-        for (int v = 0; v < 4; v++) vf64_store(out + i + v * LANES, c[v]);
+        for (int v = 0; v < 8; v++) vf64_store(out + i + v * LANES, c[v]);
     }
     for (; i < wide; i += LANES) {
         vf64 c = {0};
@@ -227,6 +257,7 @@ static void l1_append(l1_work *s, int64_t j, double sign)
     int64_t m = s->m++;
     s->active[m] = j, s->rows[m] = s->c->d + j * s->c->ld, s->sign[m] = sign, s->a0[m] = 0, s->a1[m] = 0;
     s->state[j] = 1;
+    s->line[j] = FLT_MAX; /* never due */
 }
 
 /* Takes atom number k out of the list, keeping the order of the others. */
@@ -414,7 +445,7 @@ static l1_code_t l1_add(l1_work *s, int64_t j, double sign)
         memcpy(s->t, atom, (size_t)ld * sizeof(double));
         memset(s->q, 0, (size_t)s->capacity * sizeof(double));
         memset(s->g, 0, (size_t)s->capacity * sizeof(double));
-        for (int pass = 0; pass < 2 && m; pass++) {
+        for (int pass = 0; pass < 2 && m && (!pass || schur < 0.03 * whole); pass++) {
             l1_products(s->rows, m, s->v, ld, s->g);
             l1_apply_inverse(s, s->g, s->u);
             for (int64_t k = 0; k < m; k++) s->q[k] -= s->u[k];
@@ -600,87 +631,115 @@ static void l1_theta(const l1_work *s, double lam, int settled, double *theta)
     }
 }
 
-/* Lengthens the path by the way from one theta to another: the part outside the head, rounded up. */
-static void l1_walk(l1_work *s, const double *from, const double *to)
+/* How far theta moves to theta_end outside the head, rounded up; the head at the end into `head_end`. */
+static double l1_way(l1_work *s)
 {
     int64_t ld = s->c->ld;
     vf64 sum = {0}, size = {0};
     for (int64_t i = 0; i < ld; i += LANES) {
-        vf64 b = vf64_load(to + i), difference = b - vf64_load(from + i);
+        vf64 b = vf64_load(s->theta_end + i), difference = b - vf64_load(s->theta + i);
         sum = vf64_fma(difference, difference, sum);
         size = vf64_fma(b, b, size);
     }
     double all = l1_sum(sum), inside = 0;
+    if (s->c->heads) l1_products(s->c->basis_rows, s->c->heads, s->theta_end, ld, s->head_end);
     for (int64_t k = 0; k < s->c->heads; k++) {
-        double value = l1_dot(s->c->basis + k * ld, to, ld), moved = value - s->head_theta[k];
-        s->head_theta[k] = value;
+        double moved = s->head_end[k] - s->head_theta[k];
         inside += moved * moved;
     }
-    s->path += sqrt(fmax(0, all - inside) + 1e-12 * all);
     s->theta_max = fmax(s->theta_max, sqrt(l1_sum(size)));
+    return sqrt(fmax(0, all - inside) + 1e-12 * all);
 }
 
-/* Atoms that may have reached their bound at the present head and path, into `due`; inner products with the head
- * into `now`. */
-static void l1_find_due(l1_work *s)
+/* Atoms that may have reached their bound when the path is this long, into `due`. */
+static void l1_find_due(l1_work *s, double path)
 {
     const l1_shared *c = s->c;
-    float path = (float)s->path, margin = (float)((double)(c->heads + 16) * 0x1p-23 * (s->theta_max + s->path));
+    float length = (float)path, margin = (float)((double)(c->heads + 16) * 0x1p-23 * (s->theta_max + path));
     vf32 head[L1_HEADS];
-    for (int64_t k = 0; k < c->heads; k++) head[k] = vf32_set((float)s->head_theta[k]);
-    int64_t count = 0;
+    int64_t count = 0, heads = c->heads;
+    for (int64_t k = 0; k < heads; k++) head[k] = vf32_set((float)s->head_end[k]);
     for (int64_t j = 0; j < c->padded; j += L1_LANES32) {
-        vf32 sum = {0};
-        for (int64_t k = 0; k < c->heads; k++) sum = vf32_fma(head[k], vf32_load(c->head + k * c->padded + j), sum);
-        vf32_store(s->now + j, sum);
-        sum += vf32_load(s->ref + j);
-        vf32 size = vf32_max(sum, -sum);
-        size = vf32_fma(vf32_load(c->tail + j), vf32_set(path), size);
-        vf32_mask fine = (vf32_mask)(size <= vf32_load(s->line + j) - vf32_set(margin));
-        if (vf32_any(~fine))
-            for (int l = 0; l < L1_LANES32; l++)
-                if (!fine[l] && j + l < c->atoms && !s->state[j + l]) s->due[count++] = j + l;
+        vf32 sum = vf32_load(s->ref + j), more = {0};
+        if (heads) { /* [block of lanes][head] */
+            const float *row = c->head + j * L1_HEADS;
+            for (int k = 0; k < L1_HEADS; k += 2) {
+                sum = vf32_fma(head[k], vf32_load(row + k * L1_LANES32), sum);
+                more = vf32_fma(head[k + 1], vf32_load(row + (k + 1) * L1_LANES32), more);
+            }
+            sum += more;
+        }
+        vf32 size = vf32_fma(vf32_load(c->tail + j), vf32_set(length), vf32_max(sum, -sum));
+        vf32_mask late = ~(vf32_mask)(size <= vf32_load(s->line + j) - vf32_set(margin));
+        if (vf32_any(late)) {
+            int32_t flags[L1_LANES32];
+            memcpy(flags, &late, sizeof flags);
+            for (int l = 0; l < L1_LANES32; l++) s->due[count] = j + l, count -= flags[l]; /* a flag is 0 or -1 */
+        }
     }
     s->due_count = count;
 }
 
-/* Looks at the due atoms at theta_end (lam `end`); the one that crosses first on the way there replaces the event. */
+/* Looks at the due atoms on the way to theta_end (lam `end`); the one that crosses first replaces the event. On the
+ * segment d.theta = alpha / lam + beta; both are kept for l1_note. */
 static void l1_look(l1_work *s, double end, int settled, l1_event *event)
 {
     const l1_shared *c = s->c;
     int64_t ld = c->ld, ldf = c->ldf;
-    for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta_end[i];
-    double size = sqrt(l1_dot(s->theta_end, s->theta_end, ld)), rest = 0;
-    if (!settled) {
-        l1_multiply(s->v, s->rest, s->mask, ld);
-        rest = L1_NOISE * sqrt(l1_dot(s->v, s->v, ld)) / end;
+    double sizes = 0, noise = 0;
+    double *rest = s->v, *slope = s->t;
+    for (int64_t i = 0; i < ld; i += LANES) {
+        vf64 mask = vf64_load(s->mask + i);
+        vf64_store(slope + i, vf64_fma(mask, vf64_load(s->slope + i), vf64_load(s->se + i)));
+        vf64_store(rest + i, settled ? (vf64){0} : mask * vf64_load(s->rest + i));
     }
-    float path = (float)s->path, margin = (float)((double)(ldf / L1_LANES32 + 8) * 0x1p-23 * size);
-    int combined = 0;
+    for (int64_t i = 0; i < ld; i++) s->rest32[i] = (float)rest[i], s->slope32[i] = (float)slope[i];
+    double rest_size = sqrt(l1_dot(rest, rest, ld));
+    sizes = rest_size / end + sqrt(l1_dot(slope, slope, ld));
+    if (!settled) noise = L1_NOISE * rest_size / end;
+    float margin = (float)((double)(ldf / L1_LANES32 + 8) * 0x1p-23 * sizes), inverse = (float)(settled ? 0 : 1 / end);
+    s->look_margin = margin;
     for (int64_t n = 0; n < s->due_count; n++) {
         int64_t j = s->due[n];
-        float rough = l1_dot32(c->df + j * ldf, s->theta32, ldf), level = c->limit[j];
-        if (!(fabsf(rough) + margin <= level)) {
+        float alpha, beta;
+        if (n + 2 < s->due_count) /* rows are short and scattered: the hardware sees them too late */
+            for (int64_t i = 0; i < ldf; i += 16) __builtin_prefetch(c->df + s->due[n + 2] * ldf + i);
+        l1_two_dots32(c->df + j * ldf, s->rest32, s->slope32, ldf, &alpha, &beta);
+        float rough = f32_fma(alpha, inverse, beta), size = fabsf(rough);
+        if (!(size + margin <= c->limit[j]) && !s->state[j]) {
+            /* Past its bound, but perhaps surely later than the best so far: no need to know where. */
+            float toward = rough < 0 ? -1 : 1, den = c->limit[j] - toward * beta - margin;
+            if (den > 0 && (double)(toward * alpha) + (double)margin * s->lam < (double)den * event->lam) goto known;
             const double *atom = c->d + j * ld;
-            double exact = l1_dot(atom, s->theta_end, ld), bound = l1_penalty(s, j);
-            if (!(fabs(exact) <= bound * (1 + s->eta) + rest * c->norm[j])) {
-                double sign = exact < 0 ? -1 : 1, alpha = 0, beta = exact;
-                if (!settled) {
-                    if (!combined) {
-                        for (int64_t i = 0; i < ld; i++) s->t[i] = f64_fma(s->mask[i], s->slope[i], s->se[i]);
-                        combined = 1;
-                    }
-                    alpha = l1_dot(atom, s->v, ld), beta = l1_dot(atom, s->t, ld);
-                }
-                double den = bound - sign * beta, at = den > 0 ? fmin(s->lam, sign * alpha / den) : s->lam;
+            double a = settled ? 0 : l1_dot(atom, rest, ld), b = l1_dot(atom, slope, ld), bound = l1_penalty(s, j);
+            double value = settled ? b : a / end + b;
+            if (!(fabs(value) <= bound * (1 + s->eta) + noise * c->norm[j])) {
+                double sign = value < 0 ? -1 : 1, den = bound - sign * b;
+                double at = den > 0 ? fmin(s->lam, sign * a / den) : s->lam;
                 if (at > event->lam) *event = (l1_event){at, sign, L1_ADD, j};
-                s->line[j] = -FLT_MAX;
-                continue;
             }
-            rough = c->norm[j] > 0 ? (float)(exact / c->norm[j]) : 0;
+            if (c->norm[j] > 0) alpha = (float)(a / c->norm[j]), beta = (float)(b / c->norm[j]);
         }
-        s->ref[j] = rough - s->now[j];
-        s->line[j] = f32_fma(c->tail[j], path, level) - margin;
+    known:
+        s->alpha[n] = alpha, s->beta[n] = beta;
+    }
+}
+
+/* What was learnt about the due atoms, for the place on the segment where the event is: theta_end, lam. */
+static void l1_note(l1_work *s, double lam, int settled)
+{
+    const l1_shared *c = s->c;
+    float inverse = (float)(settled ? 0 : 1 / lam), length = (float)s->path;
+    float head[L1_HEADS];
+    for (int64_t k = 0; k < c->heads; k++) head[k] = (float)s->head_end[k];
+    for (int64_t n = 0; n < s->due_count; n++) {
+        int64_t j = s->due[n];
+        if (s->state[j]) continue;
+        float value = f32_fma(s->alpha[n], inverse, s->beta[n]);
+        const float *row = c->head + (j - j % L1_LANES32) * L1_HEADS + j % L1_LANES32;
+        for (int64_t k = 0; k < c->heads; k++) value = f32_fma(-head[k], row[k * L1_LANES32], value);
+        s->ref[j] = value;
+        s->line[j] = f32_fma(c->tail[j], length, c->limit[j]) - s->look_margin;
     }
 }
 
@@ -708,9 +767,9 @@ static l1_code_t l1_follow(l1_work *s)
     int64_t most = 400 + 40 * (p + mf_min(p, c->atoms)), most_still = 100 + 4 * p;
     double floor = 1e-14 * s->lam0, ratio = 0.9;
     memset(s->theta, 0, (size_t)ld * sizeof(double));
-    for (int64_t k = 0; k < c->heads; k++) s->head_theta[k] = 0;
+    for (int64_t k = 0; k < L1_HEADS; k++) s->head_theta[k] = 0;
     s->path = 0, s->theta_max = 0;
-    for (int64_t j = 0; j < c->padded; j++) s->line[j] = -FLT_MAX, s->ref[j] = 0;
+    for (int64_t j = 0; j < c->padded; j++) s->line[j] = j < c->atoms && !s->state[j] ? -FLT_MAX : FLT_MAX, s->ref[j] = 0;
     for (; steps < most && still < most_still; steps++) {
         if (steps % 16 == 0 && mf_poll(s->run)) return L1_STOP;
         if (!s->qr && steps % L1_REFRESH == L1_REFRESH - 1 && !l1_refresh(s, 1)) {
@@ -726,18 +785,21 @@ static l1_code_t l1_follow(l1_work *s)
             event = (l1_event){ratio * s->lam, 0, L1_MOVE, -1};
         double end = fmax(event.lam, floor);
         l1_theta(s, end, settled, s->theta_end);
-        l1_walk(s, s->theta, s->theta_end);
-        l1_find_due(s);
+        double way = l1_way(s);
+        l1_find_due(s, s->path + way);
         l1_look(s, end, settled, &event);
-        if (event.kind == L1_ADD) {
-            l1_theta(s, fmax(event.lam, floor), settled, s->theta);
-            l1_walk(s, s->theta_end, s->theta);
-        } else {
-            double *swap = s->theta;
-            s->theta = s->theta_end, s->theta_end = swap;
+        if (event.kind == L1_ADD) { /* earlier than thought */
+            end = fmax(event.lam, floor);
+            l1_theta(s, end, settled, s->theta_end);
+            way = l1_way(s);
         }
-        if (event.kind == L1_MOVE) ratio = fmax(ratio * ratio, 1e-3);
-        else if (event.lam < s->lam) ratio = fmin(1 - 1e-3, fmax(0.25, (event.lam / s->lam) * (event.lam / s->lam)));
+        s->path += way;
+        l1_note(s, end, settled);
+        double *swap = s->theta;
+        s->theta = s->theta_end, s->theta_end = swap;
+        memcpy(s->head_theta, s->head_end, sizeof s->head_theta);
+        if (event.kind == L1_MOVE) ratio = fmax(ratio * ratio * ratio, 1e-3);
+        else if (event.lam < s->lam) ratio = fmin(1 - 1e-2, fmax(0.25, pow(event.lam / s->lam, 4)));
         still = event.lam < s->lam * (1 - 1e-13) ? 0 : still + 1;
         if (!still) s->lam_good = s->lam;
         s->lam = event.lam;
@@ -824,10 +886,10 @@ static l1_certificate l1_certify(l1_work *s, double target)
         y_square += s->theta[i] * s->theta[i];
         if (c->errors) worst = fmax(worst, fabs(s->theta[i]) / c->scale);
     }
-    for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
+    for (int64_t i = 0; i < ld; i++) s->slope32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
-        if (fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
+        if (fabsf(l1_dot32(c->df + j * c->ldf, s->slope32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
         worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)));
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
@@ -1000,6 +1062,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
         for (int64_t i = 0; i < ldf; i++) c->df[j * ldf + i] = i < p ? (float)(atom[i] * inverse) : 0;
     }
     if (!c->heads) return MF_OK;
+    for (int64_t k = 0; k < c->heads; k++) c->basis_rows[k] = c->basis + k * ld;
     memset(c->head, 0, (size_t)(c->heads * c->padded) * sizeof(float));
     if (!l1_find_head(c, run)) return MF_NO_MEMORY;
 #pragma omp parallel for schedule(static) num_threads(run->n_threads)
@@ -1007,7 +1070,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
         double inside = 0;
         for (int64_t k = 0; k < c->heads && c->norm[j] > 0; k++) {
             double value = l1_dot(c->d + j * ld, c->basis + k * ld, ld) / c->norm[j];
-            c->head[k * c->padded + j] = (float)value;
+            c->head[(j - j % L1_LANES32) * L1_HEADS + k * L1_LANES32 + j % L1_LANES32] = (float)value;
             inside += value * value;
         }
         c->tail[j] = (float)(sqrt(fmax(0, 1 - inside) + 1e-12) * (1 + 1e-6));
@@ -1027,16 +1090,16 @@ static int l1_prepare_work(l1_work *s, const l1_shared *c, mf_run *run)
     int64_t ld = c->ld;
     *s = (l1_work){.c = c, .run = run, .excluded = -1};
     double *block = s->x = mf_alloc(VECTORS * ld + c->ldf, sizeof(double));
-    float *floats = s->ref = mf_alloc(3 * c->padded, sizeof(float));
-    s->state = mf_alloc(c->padded, 1), s->due = mf_alloc(c->padded, sizeof(int64_t));
+    float *floats = s->ref = mf_alloc(4 * c->padded, sizeof(float));
+    s->state = mf_alloc(c->padded, 1), s->due = mf_alloc(c->padded + 1, sizeof(int64_t));
     if (!block || !floats || !s->state || !s->due) return 0;
     memset(block, 0, (size_t)(VECTORS * ld + c->ldf) * sizeof(double));
     memset(s->state, 0, (size_t)c->padded);
     double **vectors[VECTORS] = {&s->x, &s->rest, &s->slope, &s->side, &s->mask, &s->se,
                                  &s->weight, &s->t, &s->v, &s->theta, &s->theta_end};
     for (int v = 0; v < VECTORS; v++) *vectors[v] = block + v * ld;
-    s->theta32 = (float *)(block + VECTORS * ld);
-    s->line = floats + c->padded, s->now = floats + 2 * c->padded;
+    s->rest32 = (float *)(block + VECTORS * ld), s->slope32 = s->rest32 + c->ldf;
+    s->line = floats + c->padded, s->alpha = floats + 2 * c->padded, s->beta = floats + 3 * c->padded;
     return 1;
 }
 
