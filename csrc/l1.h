@@ -41,11 +41,13 @@ typedef struct {
     int qr;
     double lam, lam0, lam_end, lam_good, eta, perturb, early, x_norm;
     /* coordinates (ld): x, x - D_A'a0, D_A'a1, +1 on F and -1 on E, 1 on F and 0 on E, sign * weight on E, weight */
-    double *x, *rest, *slope, *side, *mask, *se, *weight, *t, *v, *theta, *theta_end;
+    double *x, *rest, *slope, *side, *mask, *se, *weight, *t, *v, *theta, *theta_end, *full;
     /* active atoms (capacity) */
     int64_t *active;
     const double **rows;
     double *sign, *a0, *a1, *q, *g, *u;
+    double *at, *pin; /* with orthogonal factors: the coefficients at lam; down to which lam an atom stays */
+    int64_t last_drop;
     double *h;       /* capacity x capacity, zero beyond m */
     double *qs, *rs; /* orthonormal rows (capacity x ld) and columns of R (capacity x capacity) */
     /* atoms */
@@ -223,7 +225,7 @@ static int l1_grow(l1_work *s)
     int64_t old = s->capacity, capacity = mf_max(32, 2 * old), ld = s->c->ld;
     int64_t *active = mf_alloc(capacity, sizeof(int64_t));
     const double **rows = mf_alloc(capacity, sizeof(double *));
-    double *vectors = mf_alloc(6 * capacity, sizeof(double)), *h = mf_alloc(capacity * capacity, sizeof(double));
+    double *vectors = mf_alloc(8 * capacity, sizeof(double)), *h = mf_alloc(capacity * capacity, sizeof(double));
     double *qs = NULL, *rs = NULL;
     int ready = active && rows && vectors && h;
     if (s->qs) {
@@ -235,10 +237,10 @@ static int l1_grow(l1_work *s)
         return 0;
     }
     memset(h, 0, (size_t)(capacity * capacity) * sizeof(double));
-    memset(vectors, 0, (size_t)(6 * capacity) * sizeof(double));
-    double *from[6] = {s->sign, s->a0, s->a1, s->q, s->g, s->u};
+    memset(vectors, 0, (size_t)(8 * capacity) * sizeof(double));
+    double *from[8] = {s->sign, s->a0, s->a1, s->q, s->g, s->u, s->at, s->pin};
     for (int64_t k = 0; k < old; k++) memcpy(h + k * capacity, s->h + k * old, (size_t)old * sizeof(double));
-    for (int v = 0; v < 6 && old; v++) memcpy(vectors + v * capacity, from[v], (size_t)old * sizeof(double));
+    for (int v = 0; v < 8 && old; v++) memcpy(vectors + v * capacity, from[v], (size_t)old * sizeof(double));
     if (old) memcpy(active, s->active, (size_t)old * sizeof(int64_t)), memcpy(rows, s->rows, (size_t)old * sizeof(*rows));
     if (qs) {
         memcpy(qs, s->qs, (size_t)(old * ld) * sizeof(double));
@@ -249,13 +251,14 @@ static int l1_grow(l1_work *s)
     s->active = active, s->rows = rows, s->h = h, s->qs = qs, s->rs = rs, s->capacity = capacity;
     s->sign = vectors, s->a0 = vectors + capacity, s->a1 = vectors + 2 * capacity;
     s->q = vectors + 3 * capacity, s->g = vectors + 4 * capacity, s->u = vectors + 5 * capacity;
+    s->at = vectors + 6 * capacity, s->pin = vectors + 7 * capacity;
     return 1;
 }
 
 static void l1_append(l1_work *s, int64_t j, double sign)
 {
     int64_t m = s->m++;
-    s->active[m] = j, s->rows[m] = s->c->d + j * s->c->ld, s->sign[m] = sign, s->a0[m] = 0, s->a1[m] = 0;
+    s->active[m] = j, s->rows[m] = s->c->d + j * s->c->ld, s->sign[m] = sign, s->a0[m] = 0, s->a1[m] = 0, s->at[m] = 0, s->pin[m] = INFINITY;
     s->state[j] = 1;
     s->line[j] = FLT_MAX; /* never due */
 }
@@ -268,10 +271,11 @@ static void l1_erase(l1_work *s, int64_t k)
     s->line[j] = -FLT_MAX; /* looked at again at once */
     for (int64_t i = k; i + 1 < s->m; i++) {
         s->active[i] = s->active[i + 1], s->rows[i] = s->rows[i + 1], s->sign[i] = s->sign[i + 1];
-        s->a0[i] = s->a0[i + 1], s->a1[i] = s->a1[i + 1];
+        s->a0[i] = s->a0[i + 1], s->a1[i] = s->a1[i + 1], s->at[i] = s->at[i + 1];
+        s->pin[i] = s->pin[i + 1];
     }
     s->m--;
-    s->a0[s->m] = s->a1[s->m] = 0;
+    s->a0[s->m] = s->a1[s->m] = s->at[s->m] = 0;
 }
 
 static void l1_set_coordinate(l1_work *s, int64_t i, double sign)
@@ -332,70 +336,64 @@ static void l1_qr_back(const l1_work *s, int64_t m, double *z)
     }
 }
 
-/* a0, a1, rest and slope from the factors. */
-static void l1_qr_solve(l1_work *s)
+/* a1, slope and rest from the factors. Nothing is solved for the coefficients at lam themselves, they come along the
+ * path: among nearly dependent atoms they are ill determined, and a jump there would look like an event. */
+static void l1_qr_direction(l1_work *s)
 {
     int64_t ld = s->c->ld, m = s->m;
-    double *z = s->u, *y = s->g;
-    memcpy(s->rest, s->x, (size_t)ld * sizeof(double));
+    double *y = s->g;
     memset(s->slope, 0, (size_t)ld * sizeof(double));
-    l1_multiply(s->v, s->x, s->mask, ld);
     for (int64_t k = 0; k < m; k++) {
         const double *column = s->rs + k * s->capacity, *qk = s->qs + k * ld;
-        z[k] = l1_dot(qk, s->v, ld);
-        l1_axpy(s->v, -z[k], qk, ld);
         double b = s->sign[k] * l1_penalty(s, s->active[k]) - l1_dot(s->rows[k], s->se, ld);
         for (int64_t i = 0; i < k; i++) b = f64_fma(-column[i], y[i], b);
         y[k] = b / column[k];
         l1_axpy(s->slope, y[k], qk, ld);
     }
-    memcpy(s->a0, z, (size_t)m * sizeof(double));
     memcpy(s->a1, y, (size_t)m * sizeof(double));
-    l1_qr_back(s, m, s->a0);
     l1_qr_back(s, m, s->a1);
     if (s->free_count < s->c->p) { /* on E through the coefficients, on F through the factors */
-        l1_combine(s->rows, m, s->a0, ld, s->rest);
         l1_combine(s->rows, m, s->a1, ld, s->t);
-        for (int64_t i = 0; i < ld; i++) {
-            if (s->mask[i] > 0) s->rest[i] = s->v[i];
-            else s->rest[i] = s->x[i] - s->rest[i], s->slope[i] = s->t[i];
-        }
-    } else
-        memcpy(s->rest, s->v, (size_t)ld * sizeof(double));
+        for (int64_t i = 0; i < ld; i++) s->slope[i] = s->mask[i] > 0 ? s->slope[i] : s->t[i];
+    }
+    l1_combine(s->rows, m, s->at, ld, s->t);
+    l1_multiply(s->v, s->x, s->mask, ld);
+    for (int64_t k = 0; k < m; k++) l1_axpy(s->v, -l1_dot(s->qs + k * ld, s->v, ld), s->qs + k * ld, ld);
+    for (int64_t i = 0; i < ld; i++) {
+        s->full[i] = s->x[i] - s->t[i];
+        if (s->mask[i] > 0) s->full[i] = f64_fma(s->lam, s->slope[i], s->v[i]);
+        s->rest[i] = s->mask[i] > 0 ? s->v[i] : s->full[i] - s->lam * s->slope[i];
+    }
 }
 
+/* From H to orthogonal factors, at the coefficients of the present lam. */
 static l1_code_t l1_qr_restart(l1_work *s)
 {
+    if (!s->qr)
+        for (int64_t k = 0; k < s->m; k++) s->at[k] = s->a0[k] - s->lam * s->a1[k];
     s->qr = 1;
     l1_code_t code = l1_qr_build(s, 0);
-    if (code == L1_OK) l1_qr_solve(s);
+    if (code == L1_OK) l1_qr_direction(s);
     return code;
 }
 
-/* H from the factors, where they are well conditioned. */
-static int l1_inverse_from_qr(l1_work *s)
+/* The same where a0 and a1 are no longer trusted: everything is solved for anew. */
+static l1_code_t l1_qr_recover(l1_work *s)
 {
-    int64_t m = s->m;
-    for (int64_t k = 0; k < m; k++)
-        if (!(s->rs[k * s->capacity + k] > 1e-4 * s->c->norm[s->active[k]])) return 0;
-    memset(s->h, 0, (size_t)(s->capacity * s->capacity) * sizeof(double));
-    for (int64_t k = 0; k < m; k++) { /* H e_k = R^-1 R^-T e_k */
-        double *z = s->h + k * s->capacity;
-        for (int64_t r = k; r < m; r++) {
-            const double *column = s->rs + r * s->capacity;
-            double b = r == k;
-            for (int64_t i = k; i < r; i++) b = f64_fma(-column[i], z[i], b);
-            z[r] = b / column[r];
-        }
-        l1_qr_back(s, m, z);
+    int64_t ld = s->c->ld;
+    s->qr = 1;
+    l1_code_t code = l1_qr_build(s, 0);
+    if (code != L1_OK) return code;
+    l1_qr_direction(s);
+    l1_multiply(s->v, s->x, s->mask, ld);
+    for (int64_t k = 0; k < s->m; k++) {
+        s->a0[k] = l1_dot(s->qs + k * ld, s->v, ld);
+        l1_axpy(s->v, -s->a0[k], s->qs + k * ld, ld);
     }
-    for (int64_t k = 0; k < m; k++)
-        for (int64_t i = 0; i < k; i++) {
-            double mean = 0.5 * (s->h[k * s->capacity + i] + s->h[i * s->capacity + k]);
-            s->h[k * s->capacity + i] = s->h[i * s->capacity + k] = mean;
-        }
-    s->qr = 0;
-    return 1;
+    l1_qr_back(s, s->m, s->a0);
+    for (int64_t k = 0; k < s->m; k++) s->at[k] = s->a0[k] - s->lam * s->a1[k];
+    l1_qr_direction(s);
+    return L1_OK;
 }
 
 /* --- Events --- */
@@ -474,7 +472,7 @@ static l1_code_t l1_add(l1_work *s, int64_t j, double sign)
     }
     for (int64_t i = 0; i < ld; i++) s->qs[m * ld + i] /= length;
     l1_append(s, j, sign);
-    l1_qr_solve(s);
+    l1_qr_direction(s);
     return L1_OK;
 }
 
@@ -483,7 +481,7 @@ static l1_code_t l1_drop(l1_work *s, int64_t k)
     if (s->qr) {
         l1_erase(s, k);
         l1_code_t code = l1_qr_build(s, k);
-        if (code == L1_OK) l1_qr_solve(s);
+        if (code == L1_OK) l1_qr_direction(s);
         return code;
     }
     int64_t m = s->m, cap = s->capacity;
@@ -502,6 +500,7 @@ static l1_code_t l1_drop(l1_work *s, int64_t k)
     s->state[j] = 0, s->line[j] = -FLT_MAX;
     s->active[k] = s->active[m - 1], s->rows[k] = s->rows[m - 1], s->sign[k] = s->sign[m - 1];
     s->a0[k] = s->a0[m - 1], s->a1[k] = s->a1[m - 1], s->a0[m - 1] = s->a1[m - 1] = 0;
+    s->pin[k] = s->pin[m - 1];
     s->m--;
     return L1_OK;
 }
@@ -514,7 +513,7 @@ static l1_code_t l1_exchange(l1_work *s, int64_t j, double sign)
     double best = INFINITY;
     const double *atom = s->c->d + j * ld;
     for (int64_t k = 0; k < s->m; k++) {
-        double toward = s->sign[k] * sign * s->u[k], size = s->sign[k] * (s->a0[k] - s->lam * s->a1[k]);
+        double toward = s->sign[k] * sign * s->u[k], size = s->sign[k] * s->at[k];
         if (toward * s->c->norm[s->active[k]] > 1e-9 * s->c->norm[j] && fmax(size, 0) < best * toward)
             best = fmax(size, 0) / toward, leave = k;
     }
@@ -522,13 +521,18 @@ static l1_code_t l1_exchange(l1_work *s, int64_t j, double sign)
     for (int64_t i = 0; i < s->c->p; i++) {
         if (s->mask[i] > 0) continue;
         double e_sign = s->se[i] > 0 ? 1 : -1, toward = e_sign * sign * (atom[i] - s->t[i]);
-        double size = e_sign * (s->rest[i] + s->lam * (s->slope[i] - s->se[i]));
+        double size = e_sign * (s->full[i] - s->lam * s->se[i]);
         if (toward > 1e-9 * s->c->norm[j] && fmax(size, 0) < best * toward)
             best = fmax(size, 0) / toward, leave = -1, leave_coordinate = i;
     }
     if (leave < 0 && leave_coordinate < 0) return L1_FAIL;
+    for (int64_t k = 0; k < s->m; k++) s->at[k] -= best * sign * s->u[k];
     l1_code_t code = leave >= 0 ? l1_drop(s, leave) : l1_coordinate(s, leave_coordinate, 0);
-    return code == L1_OK ? l1_add(s, j, sign) : code;
+    if (code == L1_OK) code = l1_add(s, j, sign);
+    if (code != L1_OK) return code;
+    s->at[s->m - 1] = best * sign;
+    l1_qr_direction(s);
+    return L1_OK;
 }
 
 /* Corrects a0 and a1 by their residuals and recomputes what follows from them. False where H is no longer good enough. */
@@ -564,58 +568,88 @@ static int l1_refresh(l1_work *s, int passes)
     return 1;
 }
 
+/* H from the factors, where they are well conditioned. */
+static int l1_inverse_from_qr(l1_work *s)
+{
+    int64_t m = s->m;
+    for (int64_t k = 0; k < m; k++)
+        if (!(s->rs[k * s->capacity + k] > 1e-4 * s->c->norm[s->active[k]])) return 0;
+    memset(s->h, 0, (size_t)(s->capacity * s->capacity) * sizeof(double));
+    for (int64_t k = 0; k < m; k++) { /* H e_k = R^-1 R^-T e_k */
+        double *z = s->h + k * s->capacity;
+        for (int64_t r = k; r < m; r++) {
+            const double *column = s->rs + r * s->capacity;
+            double b = r == k;
+            for (int64_t i = k; i < r; i++) b = f64_fma(-column[i], z[i], b);
+            z[r] = b / column[r];
+        }
+        l1_qr_back(s, m, z);
+    }
+    for (int64_t k = 0; k < m; k++)
+        for (int64_t i = 0; i < k; i++) {
+            double mean = 0.5 * (s->h[k * s->capacity + i] + s->h[i * s->capacity + k]);
+            s->h[k * s->capacity + i] = s->h[i * s->capacity + k] = mean;
+        }
+    s->qr = 0;
+    return l1_refresh(s, 1);
+}
+
 /* --- Search --- */
 
 typedef struct {
-    double lam, sign;
+    double lam, step, sign; /* where it is, and how far from here: the difference would lose what steep paths need */
     l1_kind kind;
     int64_t index;
 } l1_event;
 
-/* Where num - lam * den turns positive below the present lam; 0 where it does not. One that is positive now but
- * comes back within the share `early` of lam is left alone: it has only entered a little early, and with nearly
- * dependent atoms the place of an entry is that uncertain. */
-MF_INLINE double l1_crossing(double num, double den, double lam, double early, double slack)
+/* How much lam falls until `room`, which shrinks at this speed, is used up. What is past zero already but comes back
+ * within the share `early` of lam is left alone: it has only entered a little early. */
+MF_INLINE double l1_until(double room, double speed, double early, double slack)
 {
-    if (den > 0) return num > 0 ? fmin(lam, num / den) : 0;
-    return num - lam * (1 - early) * den > slack ? lam : 0;
+    if (speed > 0) return fmax(room / speed, 0);
+    return room - early * speed < -slack ? 0 : INFINITY;
 }
 
 /* The next event among coordinates and active atoms. With `settled` the rest on F counts as zero. */
 static l1_event l1_next(const l1_work *s, int settled)
 {
-    l1_event event = {0, 0, L1_END, -1};
-    double slack = s->eta * s->lam * s->c->scale + L1_NOISE;
+    l1_event event = {0, s->lam, 0, L1_END, -1};
+    double slack = s->eta * s->lam * s->c->scale + L1_NOISE, early = s->early * s->lam, first = s->lam;
     for (int64_t k = 0; k < s->m; k++) {
-        double at = l1_crossing(-s->sign[k] * s->a0[k], -s->sign[k] * s->a1[k], s->lam, s->early,
-                                slack / s->c->norm[s->active[k]]);
-        if (at > event.lam) event = (l1_event){at, 0, L1_DROP, k};
+        if (s->lam > s->pin[k]) continue;
+        double at = s->qr ? s->at[k] : f64_fma(-s->lam, s->a1[k], s->a0[k]);
+        double after = l1_until(s->sign[k] * at, -s->sign[k] * s->a1[k], early, slack / s->c->norm[s->active[k]]);
+        if (after < first) first = after, event = (l1_event){s->lam - after, after, 0, L1_DROP, k};
     }
     if (!s->c->errors) return event;
-    vf64 lam = vf64_set(s->lam), early = vf64_set(s->lam * (1 - s->early)), zero = {0}, best = {0};
-    double found[8] = {0};
+    vf64 lam = vf64_set(s->lam), zero = {0}, none = vf64_set(INFINITY), best = vf64_set(first);
+    int64_t found[8] = {0};
+    int any = 0;
     for (int64_t i = 0; i < s->c->ld; i += LANES) {
         vf64 side = vf64_load(s->side + i), rest = vf64_load(s->rest + i), se = vf64_load(s->se + i);
-        vf64 weight = vf64_load(s->weight + i);
-        vf64 slope = vf64_load(s->slope + i), decides = settled ? slope : rest;
+        vf64 slope = vf64_load(s->slope + i), value = s->qr ? vf64_load(s->full + i) : vf64_fma(lam, slope, rest);
         vf64_mask on_f = (vf64_mask)(side > zero);
-        if (settled) rest = vf64_select(on_f, zero, rest);
-        vf64 sign = vf64_select((vf64_mask)(vf64_select(on_f, decides, se) < zero), vf64_set(-1), vf64_set(1));
-        vf64 num = side * sign * rest, den = side * (weight - sign * slope), now = num - lam * den;
-        vf64 at = vf64_select((vf64_mask)(now >= zero), lam, num / den);
-        at = vf64_select((vf64_mask)(den > zero) & (vf64_mask)(num > zero), at,
-                         vf64_select((vf64_mask)(num - early * den > vf64_set(slack)), lam, zero));
-        vf64_mask better = (vf64_mask)(at > best);
+        if (settled) value = vf64_select(on_f, lam * slope, value);
+        vf64 decides = vf64_select(on_f, settled ? slope : rest, se);
+        vf64 sign = vf64_select((vf64_mask)(decides < zero), vf64_set(-1), vf64_set(1)), weight = vf64_load(s->weight + i);
+        /* On F the distance of the residual from its bound, on E that of the error from zero. */
+        vf64 room = side * (lam * weight - sign * value), speed = side * (weight - sign * slope);
+        vf64 after = room / speed;
+        after = vf64_select((vf64_mask)(after > zero), after, zero);
+        vf64 past = vf64_select((vf64_mask)(room - early * speed < vf64_set(-slack)), zero, none);
+        after = vf64_select((vf64_mask)(speed > zero), after, past);
+        vf64_mask better = (vf64_mask)(after < best);
         if (vf64_any(better)) {
-            for (int l = 0; l < LANES; l++) found[l] = better[l] ? (double)(i + l) : found[l];
-            best = vf64_select(better, at, best);
+            any = 1;
+            for (int l = 0; l < LANES; l++) found[l] = better[l] ? i + l : found[l];
+            best = vf64_select(better, after, best);
         }
     }
-    for (int l = 0; l < LANES; l++)
-        if (best[l] > event.lam) {
-            int64_t i = (int64_t)found[l];
+    for (int l = 0; l < LANES && any; l++)
+        if (best[l] < first) {
+            int64_t i = found[l];
             double sign = s->mask[i] > 0 ? ((settled ? s->slope[i] : s->rest[i]) < 0 ? -1 : 1) : 0;
-            event = (l1_event){best[l], sign, L1_COORDINATE, i};
+            first = best[l], event = (l1_event){s->lam - best[l], best[l], sign, L1_COORDINATE, i};
         }
     return event;
 }
@@ -716,7 +750,7 @@ static void l1_look(l1_work *s, double end, int settled, l1_event *event)
             if (!(fabs(value) <= bound * (1 + s->eta) + noise * c->norm[j])) {
                 double sign = value < 0 ? -1 : 1, den = bound - sign * b;
                 double at = den > 0 ? fmin(s->lam, sign * a / den) : s->lam;
-                if (at > event->lam) *event = (l1_event){at, sign, L1_ADD, j};
+                if (at > event->lam) *event = (l1_event){at, s->lam - at, sign, L1_ADD, j};
             }
             if (c->norm[j] > 0) alpha = (float)(a / c->norm[j]), beta = (float)(b / c->norm[j]);
         }
@@ -773,16 +807,16 @@ static l1_code_t l1_follow(l1_work *s)
     for (; steps < most && still < most_still; steps++) {
         if (steps % 16 == 0 && mf_poll(s->run)) return L1_STOP;
         if (!s->qr && steps % L1_REFRESH == L1_REFRESH - 1 && !l1_refresh(s, 1)) {
-            l1_code_t code = l1_qr_restart(s);
+            l1_code_t code = l1_qr_recover(s);
+            if (code == L1_OK && !l1_inverse_from_qr(s)) code = l1_qr_recover(s);
             if (code != L1_OK) return code;
-            l1_inverse_from_qr(s);
         }
         int settled = l1_settled(s);
         l1_event event = l1_next(s, settled);
-        if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, 0, L1_END, -1};
+        if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, s->lam - s->lam_end, 0, L1_END, -1};
         /* Where no coordinate limits the step, theta could run far beyond the next atom: look in shorter steps. */
         if (!settled && (!c->errors || event.kind == L1_END) && event.lam < ratio * s->lam && ratio * s->lam > floor)
-            event = (l1_event){ratio * s->lam, 0, L1_MOVE, -1};
+            event = (l1_event){ratio * s->lam, s->lam - ratio * s->lam, 0, L1_MOVE, -1};
         double end = fmax(event.lam, floor);
         l1_theta(s, end, settled, s->theta_end);
         double way = l1_way(s);
@@ -801,15 +835,24 @@ static l1_code_t l1_follow(l1_work *s)
         if (event.kind == L1_MOVE) ratio = fmax(ratio * ratio * ratio, 1e-3);
         else if (event.lam < s->lam) ratio = fmin(1 - 1e-2, fmax(0.25, pow(event.lam / s->lam, 4)));
         still = event.lam < s->lam * (1 - 1e-13) ? 0 : still + 1;
+        if (!still) s->last_drop = -1;
         if (!still) s->lam_good = s->lam;
+        if (s->qr) l1_axpy(s->at, event.step, s->a1, mf_round_up(s->m, LANES));
         s->lam = event.lam;
         l1_code_t code = L1_OK;
         if (event.kind == L1_END) return L1_OK;
-        if (event.kind == L1_DROP) code = l1_drop(s, event.index);
+        if (event.kind == L1_MOVE && s->qr) l1_qr_direction(s);
+        if (event.kind == L1_DROP) {
+            s->last_drop = s->active[event.index];
+            code = l1_drop(s, event.index);
+        }
         if (event.kind == L1_COORDINATE) code = l1_coordinate(s, event.index, event.sign);
         if (event.kind == L1_ADD) {
             code = l1_add(s, event.index, event.sign);
             if (code == L1_DEPENDENT) code = l1_exchange(s, event.index, event.sign);
+            /* Dropped here and wanted back at once: its coefficient is lost in rounding, its place in the active set is
+             * not. It stays for a while, whatever its sign. */
+            if (code == L1_OK && s->qr && still && s->last_drop == event.index) s->pin[s->m - 1] = 0.9 * s->lam;
         }
         if (code != L1_OK) return code == L1_DEPENDENT ? L1_FAIL : code;
     }
@@ -825,7 +868,7 @@ static l1_code_t l1_begin(l1_work *s, int qr, const l1_event *first)
     s->m = 0, s->free_count = c->p, s->qr = qr, s->lam = s->lam_good = s->lam0;
     if (!l1_grow(s)) return L1_MEMORY;
     memset(s->h, 0, (size_t)(s->capacity * s->capacity) * sizeof(double));
-    memset(s->sign, 0, (size_t)(6 * s->capacity) * sizeof(double)); /* sign, a0, a1, q, g, u */
+    memset(s->sign, 0, (size_t)(8 * s->capacity) * sizeof(double)); /* sign, a0, a1, q, g, u, at, pin */
     for (int64_t i = 0; i < c->ld; i++) {
         s->rest[i] = s->x[i], s->slope[i] = 0, s->side[i] = 1, s->mask[i] = 1, s->se[i] = 0;
         s->weight[i] = c->scale * (s->perturb > 0 ? 1 + s->perturb * l1_hash((uint64_t)(c->atoms + i)) : 1);
@@ -841,56 +884,60 @@ static l1_code_t l1_begin(l1_work *s, int qr, const l1_event *first)
 static l1_event l1_first(const l1_work *s)
 {
     const l1_shared *c = s->c;
-    l1_event first = {0, 0, L1_END, -1};
+    l1_event first = {0, 0, 0, L1_END, -1};
     for (int64_t j = 0; j < c->atoms; j++) {
         if (j == s->excluded) continue;
         double value = l1_dot(c->d + j * c->ld, s->x, c->ld);
-        if (fabs(value) > first.lam) first = (l1_event){fabs(value), value < 0 ? -1 : 1, L1_ADD, j};
+        if (fabs(value) > first.lam) first = (l1_event){fabs(value), 0, value < 0 ? -1 : 1, L1_ADD, j};
     }
     for (int64_t i = 0; i < c->p && c->errors; i++) {
         double value = s->x[i] / c->scale;
-        if (fabs(value) > first.lam) first = (l1_event){fabs(value), value < 0 ? -1 : 1, L1_COORDINATE, i};
+        if (fabs(value) > first.lam) first = (l1_event){fabs(value), 0, value < 0 ? -1 : 1, L1_COORDINATE, i};
     }
     return first;
 }
 
 typedef struct {
-    double gap, residual; /* relative; for a sample out of reach `residual` is how far the rest is from orthogonal */
+    double gap, residual; /* relative; for a sample out of reach `residual` is the cosine between the rest and an atom */
     int out_of_reach;
 } l1_certificate;
 
-/* The solution at lam_end into q (coefficients) and v (errors), and what it proves for the penalty `target`. */
-static l1_certificate l1_certify(l1_work *s, double target)
+/* The solution at lam_end into q (coefficients) and v (errors), and what can be proved for the penalty `target`, with
+ * the given dual point or (NULL) that of the active set. */
+static l1_certificate l1_certify(l1_work *s, double target, const double *dual_point)
 {
     const l1_shared *c = s->c;
     int64_t ld = c->ld;
     double lam = s->lam_end, size = 0, worst = 1, *code = s->q, *e = s->v, *r = s->t;
     int settled = lam == 0 || l1_settled(s);
     for (int64_t k = 0; k < s->m; k++) {
-        code[k] = lam > 0 ? s->a0[k] - lam * s->a1[k] : s->a0[k];
+        code[k] = s->qr ? s->at[k] : f64_fma(-lam, s->a1[k], s->a0[k]);
         if (fabs(code[k]) * c->norm[s->active[k]] <= 1e-15 * s->x_norm) code[k] = 0;
         size += fabs(code[k]);
     }
     l1_combine(s->rows, s->m, code, ld, r);
-    l1_theta(s, lam, settled, s->theta);
-    double dual = 0, square = 0, reached = 0, y_square = 0;
+    if (dual_point) memcpy(s->theta, dual_point, (size_t)ld * sizeof(double));
+    else l1_theta(s, lam, settled, s->theta);
+    double dual = 0, square = 0, y_square = 0, rounding = s->x_norm;
+    for (int64_t k = 0; k < s->m; k++) rounding += fabs(code[k]) * c->norm[s->active[k]];
+    rounding *= lam > 0 ? 4 * DBL_EPSILON / lam : 0; /* what the best code still leaves in theta = residual / lam */
     for (int64_t i = 0; i < ld; i++) {
         double sign = s->se[i] > 0 ? 1 : s->se[i] < 0 ? -1 : 0, whole = s->x[i] - r[i];
         e[i] = s->mask[i] > 0 ? 0 : whole - lam * c->scale * sign;
         if (fabs(e[i]) <= 1e-15 * s->x_norm) e[i] = 0;
         r[i] = whole - e[i];
+        if (target > 0) s->theta[i] = r[i] / lam;
         size += c->scale * fabs(e[i]);
         square += r[i] * r[i];
         dual += (s->x[i] - (target > 0 ? 0 : r[i])) * s->theta[i];
-        reached += (s->x[i] - r[i]) * (s->x[i] - r[i]);
         y_square += s->theta[i] * s->theta[i];
-        if (c->errors) worst = fmax(worst, fabs(s->theta[i]) / c->scale);
+        if (c->errors) worst = fmax(worst, (fabs(s->theta[i]) - rounding) / c->scale);
     }
     for (int64_t i = 0; i < ld; i++) s->slope32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
         if (fabsf(l1_dot32(c->df + j * c->ldf, s->slope32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
-        worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)));
+        worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)) - rounding * c->norm[j]);
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
     if (target > 0) {
@@ -903,12 +950,38 @@ static l1_certificate l1_certify(l1_work *s, double target)
         proof.gap = size > 0 ? (size - dual / worst) / size : 0;
         if (!c->errors && proof.residual > c->tol) {
             proof.out_of_reach = 1;
-            double across = 0;
+            double across = 0, noise = s->x_norm, length = sqrt(square);
+            for (int64_t k = 0; k < s->m; k++) noise += fabs(code[k]) * c->norm[s->active[k]];
             for (int64_t j = 0; j < c->atoms; j++)
                 if (c->norm[j] > 0 && j != s->excluded)
                     across = fmax(across, fabs(l1_dot(c->d + j * ld, r, ld)) / c->norm[j]);
-            proof.residual = across / s->x_norm;
+            proof.residual = fmax(0, across - 16 * DBL_EPSILON * noise) / length;
         }
+    }
+    return proof;
+}
+
+/* The end of a path with orthogonal factors, where the coefficients that came along it are not good enough: those the
+ * active set determines, and then without the atoms whose sign is wrong. Rounding decides about such atoms in a
+ * dictionary with nearly dependent ones; the dual point of the full set, or of the smaller one, still proves it. */
+static l1_certificate l1_settle(l1_work *s, double target, l1_certificate proof, double *error)
+{
+    int64_t ld = s->c->ld;
+    memcpy(s->q, s->at, (size_t)s->m * sizeof(double));
+    if (l1_qr_recover(s) != L1_OK) return proof;
+    l1_certificate other = l1_certify(s, target, NULL);
+    *error = fmax(fabs(other.gap), other.residual);
+    if (target > 0 || *error <= s->c->tol) return other;
+    memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
+    for (int64_t before = s->m + 1; s->m < before;) {
+        before = s->m;
+        for (int64_t k = s->m - 1; k >= 0; k--)
+            if (s->sign[k] * s->at[k] <= 0) l1_erase(s, k);
+        if (s->m < before && l1_qr_recover(s) != L1_OK) return other;
+    }
+    for (int own = 0; own < 2 && !(*error <= s->c->tol); own++) {
+        proof = l1_certify(s, target, own ? NULL : s->theta_end);
+        *error = fmax(fabs(proof.gap), proof.residual);
     }
     return proof;
 }
@@ -966,14 +1039,15 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
         s->perturb = attempts[which].perturb, s->eta = attempts[which].eta, s->early = attempts[which].early;
         l1_code_t code = l1_begin(s, attempts[which].qr, &first);
         if (code == L1_OK) code = l1_follow(s);
-        if (code == L1_OK && !s->qr && !l1_refresh(s, 2)) code = l1_qr_restart(s);
+        if (code == L1_OK && !s->qr && !l1_refresh(s, 2)) code = l1_qr_recover(s);
         if (code == L1_MEMORY || code == L1_STOP) return code;
         if (code != L1_OK) {
             if (s->lam_good < reached) reached = s->lam_good, furthest = n;
             continue;
         }
-        l1_certificate proof = l1_certify(s, target);
+        l1_certificate proof = l1_certify(s, target, NULL);
         double error = fmax(fabs(proof.gap), proof.residual);
+        if (s->qr && !(error <= c->tol)) proof = l1_settle(s, target, proof, &error);
         if (!(error < best) && n < ATTEMPTS) continue;
         best = error;
         free(*block);
@@ -1086,7 +1160,7 @@ static void l1_release_work(l1_work *s)
 
 static int l1_prepare_work(l1_work *s, const l1_shared *c, mf_run *run)
 {
-    enum { VECTORS = 11 };
+    enum { VECTORS = 12 };
     int64_t ld = c->ld;
     *s = (l1_work){.c = c, .run = run, .excluded = -1};
     double *block = s->x = mf_alloc(VECTORS * ld + c->ldf, sizeof(double));
@@ -1096,7 +1170,7 @@ static int l1_prepare_work(l1_work *s, const l1_shared *c, mf_run *run)
     memset(block, 0, (size_t)(VECTORS * ld + c->ldf) * sizeof(double));
     memset(s->state, 0, (size_t)c->padded);
     double **vectors[VECTORS] = {&s->x, &s->rest, &s->slope, &s->side, &s->mask, &s->se,
-                                 &s->weight, &s->t, &s->v, &s->theta, &s->theta_end};
+                                 &s->weight, &s->t, &s->v, &s->theta, &s->theta_end, &s->full};
     for (int v = 0; v < VECTORS; v++) *vectors[v] = block + v * ld;
     s->rest32 = (float *)(block + VECTORS * ld), s->slope32 = s->rest32 + c->ldf;
     s->line = floats + c->padded, s->alpha = floats + 2 * c->padded, s->beta = floats + 3 * c->padded;
