@@ -39,7 +39,7 @@ typedef struct {
     mf_run *run;
     int64_t m, capacity, free_count, excluded;
     int qr;
-    double lam, lam0, lam_end, lam_good, eta, perturb, early, x_norm;
+    double lam, lam0, lam_end, lam_good, eta, perturb, early, rest_noise, x_norm;
     /* coordinates (ld): x, x - D_A'a0, D_A'a1, +1 on F and -1 on E, 1 on F and 0 on E, sign * weight on E, weight */
     double *x, *rest, *slope, *side, *mask, *se, *weight, *t, *v, *theta, *theta_end, *full;
     /* active atoms (capacity) */
@@ -783,14 +783,12 @@ static void l1_note(l1_work *s, double lam, int settled)
 static int l1_settled(const l1_work *s)
 {
     if (s->m >= s->free_count) return 1;
-    vf64 largest = {0};
+    vf64 sum = {0};
     for (int64_t i = 0; i < s->c->ld; i += LANES) {
         vf64 value = vf64_load(s->mask + i) * vf64_load(s->rest + i);
-        largest = vf64_max(largest, vf64_max(value, -value));
+        sum = vf64_fma(value, value, sum);
     }
-    for (int l = 0; l < LANES; l++)
-        if (largest[l] > L1_NOISE * s->x_norm) return 0;
-    return 1;
+    return l1_sum(sum) <= s->rest_noise * s->rest_noise * s->x_norm * s->x_norm;
 }
 
 /* Follows the path down to lam_end. On success the active set is that of lam_end. */
@@ -948,7 +946,7 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
         proof.residual = 0; /* nothing has to be met exactly */
     } else {
         proof.gap = size > 0 ? (size - dual / worst) / size : 0;
-        if (!c->errors && proof.residual > c->tol) {
+        if (!c->errors && proof.residual > fmax(c->tol, 1e-7)) { /* closer than that it may be rounding */
             proof.out_of_reach = 1;
             double across = 0, noise = s->x_norm, length = sqrt(square);
             for (int64_t k = 0; k < s->m; k++) noise += fabs(code[k]) * c->norm[s->active[k]];
@@ -1008,12 +1006,13 @@ static void *l1_pack(const l1_work *s, double scale, int64_t *count)
 /* One sample that x already holds, scaled by 2^-exponent. `errors` (p, may be NULL) comes zeroed. */
 static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, int64_t *count, double *errors, int *status)
 {
-    /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones by less than the
-     * certificate sees; then with penalties moved apart by as little, which parts ties that would cycle. */
+    /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones, and to a rest, by less
+     * than the certificate sees; then with penalties moved apart by as little, which parts ties that would cycle. */
     static const struct {
         int qr;
-        double perturb, eta, early;
-    } attempts[] = {{0, 0, 1e-11, 1e-5}, {1, 0, 1e-12, 1e-5}, {1, 0, 4e-10, 1e-4}, {1, 1e-10, 1e-13, 1e-5}, {1, 4e-10, 1e-13, 1e-3}};
+        double perturb, eta, early, rest;
+    } attempts[] = {{0, 0, 1e-11, 1e-5, L1_NOISE}, {1, 0, 1e-12, 1e-5, L1_NOISE},     {1, 0, 4e-10, 1e-4, 1e-11},
+                    {1, 0, 4e-10, 1e-4, 4e-10},    {1, 1e-10, 1e-13, 1e-5, 1e-11}, {1, 4e-10, 1e-13, 1e-3, 4e-10}};
     enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
     const l1_shared *c = s->c;
     double best = INFINITY, reached = INFINITY;
@@ -1037,6 +1036,7 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
             which = furthest, s->lam_end = reached;
         }
         s->perturb = attempts[which].perturb, s->eta = attempts[which].eta, s->early = attempts[which].early;
+        s->rest_noise = fmin(attempts[which].rest, fmax(L1_NOISE, 0.4 * c->tol));
         l1_code_t code = l1_begin(s, attempts[which].qr, &first);
         if (code == L1_OK) code = l1_follow(s);
         if (code == L1_OK && !s->qr && !l1_refresh(s, 2)) code = l1_qr_recover(s);
