@@ -959,6 +959,62 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
     return proof;
 }
 
+/* Non-negative least squares (Lawson and Hanson) over the atoms that the dual point in theta_end makes tight: any exact
+ * combination of those with their signs is optimal. For samples whose rest is as small as the differences between
+ * atoms, where lam no longer tells them apart. Starts from the active set. */
+static l1_code_t l1_tight_fit(l1_work *s)
+{
+    enum { MOST = 500 };
+    const l1_shared *c = s->c;
+    int64_t ld = c->ld, tight = 0;
+    for (int64_t j = 0; j < c->atoms; j++)
+        if (j != s->excluded && tight < MOST && fabs(l1_dot(c->d + j * ld, s->theta_end, ld)) >= 1 - 1e-8)
+            s->due[tight++] = j;
+    for (int64_t round = 0; round < 3 * tight + 10; round++) {
+        l1_combine(s->rows, s->m, s->at, ld, s->t);
+        for (int64_t i = 0; i < ld; i++) s->v[i] = s->mask[i] * (s->x[i] - s->t[i]);
+        if (l1_dot(s->v, s->v, ld) <= 1e-26 * s->x_norm * s->x_norm) break;
+        if (!l1_grow(s)) return L1_MEMORY;
+        int64_t enter = -1;
+        double best = 1e-14 * s->x_norm, sign = 0, *column = s->qs + s->m * ld;
+        for (int64_t n = 0; n < tight; n++) { /* by what is new in them: that is all that tells them apart */
+            int64_t j = s->due[n];
+            if (s->state[j]) continue;
+            double side = l1_dot(c->d + j * ld, s->theta_end, ld) < 0 ? -1 : 1;
+            double length = l1_qr_column(s, s->m, c->d + j * ld);
+            double gain = length > 1e-13 * c->norm[j] ? side * l1_dot(column, s->v, ld) / length : 0;
+            if (gain > best) best = gain, enter = n, sign = side;
+        }
+        if (enter < 0) break;
+        int64_t j = s->due[enter];
+        double length = l1_qr_column(s, s->m, c->d + j * ld);
+        for (int64_t i = 0; i < ld; i++) column[i] /= length;
+        l1_append(s, j, sign);
+        for (int full = 0; !full && s->m;) {
+            l1_multiply(s->v, s->x, s->mask, ld);
+            for (int64_t k = 0; k < s->m; k++) {
+                s->u[k] = l1_dot(s->qs + k * ld, s->v, ld);
+                l1_axpy(s->v, -s->u[k], s->qs + k * ld, ld);
+            }
+            l1_qr_back(s, s->m, s->u);
+            double step = 1;
+            for (int64_t k = 0; k < s->m; k++)
+                if (s->sign[k] * s->u[k] <= 0) step = fmin(step, s->at[k] / (s->at[k] - s->u[k]));
+            full = !(step < 1);
+            int64_t first = s->m;
+            for (int64_t k = s->m - 1; k >= 0; k--) {
+                double moved = s->at[k] + step * (s->u[k] - s->at[k]);
+                int gone = s->sign[k] * s->u[k] <= 0 && s->sign[k] * moved <= 1e-15;
+                s->at[k] = moved;
+                if (gone) l1_erase(s, k), first = k;
+            }
+            if (first < s->m && l1_qr_build(s, first) != L1_OK) return L1_FAIL;
+            if (!full && first == s->m && s->at[s->m - 1] == 0) return L1_FAIL;
+        }
+    }
+    return L1_OK;
+}
+
 /* The end of a path with orthogonal factors, where the coefficients that came along it are not good enough: those the
  * active set determines, and then without the atoms whose sign is wrong. Rounding decides about such atoms in a
  * dictionary with nearly dependent ones; the dual point of the full set, or of the smaller one, still proves it. */
@@ -980,7 +1036,11 @@ static l1_certificate l1_settle(l1_work *s, double target, l1_certificate proof,
     for (int own = 0; own < 2 && !(*error <= s->c->tol); own++) {
         proof = l1_certify(s, target, own ? NULL : s->theta_end);
         *error = fmax(fabs(proof.gap), proof.residual);
+        if (own) memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
     }
+    if (*error <= s->c->tol || l1_tight_fit(s) != L1_OK) return proof;
+    proof = l1_certify(s, target, s->theta_end);
+    *error = fmax(fabs(proof.gap), proof.residual);
     return proof;
 }
 
@@ -1007,12 +1067,13 @@ static void *l1_pack(const l1_work *s, double scale, int64_t *count)
 static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, int64_t *count, double *errors, int *status)
 {
     /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones, and to a rest, by less
-     * than the certificate sees; then with penalties moved apart by as little, which parts ties that would cycle. */
+     * than the certificate sees; then with a larger rest left to l1_settle; then with penalties moved apart by as little, which parts ties that would cycle. */
     static const struct {
         int qr;
         double perturb, eta, early, rest;
-    } attempts[] = {{0, 0, 1e-11, 1e-5, L1_NOISE}, {1, 0, 1e-12, 1e-5, L1_NOISE},     {1, 0, 4e-10, 1e-4, 1e-11},
-                    {1, 0, 4e-10, 1e-4, 4e-10},    {1, 1e-10, 1e-13, 1e-5, 1e-11}, {1, 4e-10, 1e-13, 1e-3, 4e-10}};
+    } attempts[] = {{0, 0, 1e-11, 1e-5, L1_NOISE}, {1, 0, 1e-12, 1e-5, L1_NOISE}, {1, 0, 4e-10, 1e-4, 1e-11},
+                    {1, 0, 4e-10, 1e-4, 4e-10},    {1, 0, 1e-12, 1e-5, 3e-8},     {1, 0, 4e-10, 1e-4, 1e-6},
+                    {1, 1e-10, 1e-13, 1e-5, 1e-11}, {1, 4e-10, 1e-13, 1e-3, 4e-10}};
     enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
     const l1_shared *c = s->c;
     double best = INFINITY, reached = INFINITY;
@@ -1036,7 +1097,7 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
             which = furthest, s->lam_end = reached;
         }
         s->perturb = attempts[which].perturb, s->eta = attempts[which].eta, s->early = attempts[which].early;
-        s->rest_noise = fmin(attempts[which].rest, fmax(L1_NOISE, 0.4 * c->tol));
+        s->rest_noise = attempts[which].rest;
         l1_code_t code = l1_begin(s, attempts[which].qr, &first);
         if (code == L1_OK) code = l1_follow(s);
         if (code == L1_OK && !s->qr && !l1_refresh(s, 2)) code = l1_qr_recover(s);
