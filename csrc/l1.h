@@ -52,9 +52,9 @@ typedef struct {
     double *qs, *rs; /* orthonormal rows (capacity x ld) and columns of R (capacity x capacity) */
     /* atoms */
     signed char *state; /* 1: active or excluded */
-    float *ref, *line, *alpha, *beta;
+    float *ref, *line, *seen;
     int64_t *due;
-    float *rest32, *slope32;
+    float *theta32, *rest32, *slope32;
     double head_theta[L1_HEADS], head_end[L1_HEADS], path, theta_max;
     float look_margin;
     int64_t due_count;
@@ -443,7 +443,7 @@ static l1_code_t l1_add(l1_work *s, int64_t j, double sign)
         memcpy(s->t, atom, (size_t)ld * sizeof(double));
         memset(s->q, 0, (size_t)s->capacity * sizeof(double));
         memset(s->g, 0, (size_t)s->capacity * sizeof(double));
-        for (int pass = 0; pass < 2 && m && (!pass || schur < 0.03 * whole); pass++) {
+        for (int pass = 0; pass < 2 && m && (!pass || schur < 1e-3 * whole); pass++) {
             l1_products(s->rows, m, s->v, ld, s->g);
             l1_apply_inverse(s, s->g, s->u);
             for (int64_t k = 0; k < m; k++) s->q[k] -= s->u[k];
@@ -562,7 +562,7 @@ static int l1_refresh(l1_work *s, int passes)
         l1_apply_inverse(s, s->g, s->q);
         for (int64_t k = 0; k < m; k++) s->a1[k] += s->q[k];
         if (!(worst <= 1e-6)) return 0; /* drift: the path is at risk, build anew */
-        if (pass && !(worst <= fmax(1e-3 * first, 1e-13))) return 0;
+        if (pass && !(worst <= fmax(1e-3 * first, 1e-10))) return 0;
         first = worst;
     }
     return 1;
@@ -665,22 +665,19 @@ static void l1_theta(const l1_work *s, double lam, int settled, double *theta)
     }
 }
 
-/* How far theta moves to theta_end outside the head, rounded up; the head at the end into `head_end`. */
-static double l1_way(l1_work *s)
+/* How far apart `to` and `from` are outside the head, rounded up; the head of `to` into `head_to`. */
+static double l1_way(l1_work *s, const double *from, const double *head_from, const double *to, double *head_to)
 {
     int64_t ld = s->c->ld;
     vf64 sum = {0}, size = {0};
     for (int64_t i = 0; i < ld; i += LANES) {
-        vf64 b = vf64_load(s->theta_end + i), difference = b - vf64_load(s->theta + i);
+        vf64 b = vf64_load(to + i), difference = b - vf64_load(from + i);
         sum = vf64_fma(difference, difference, sum);
         size = vf64_fma(b, b, size);
     }
     double all = l1_sum(sum), inside = 0;
-    if (s->c->heads) l1_products(s->c->basis_rows, s->c->heads, s->theta_end, ld, s->head_end);
-    for (int64_t k = 0; k < s->c->heads; k++) {
-        double moved = s->head_end[k] - s->head_theta[k];
-        inside += moved * moved;
-    }
+    if (s->c->heads) l1_products(s->c->basis_rows, s->c->heads, to, ld, head_to);
+    for (int64_t k = 0; k < s->c->heads; k++) inside += (head_to[k] - head_from[k]) * (head_to[k] - head_from[k]);
     s->theta_max = fmax(s->theta_max, sqrt(l1_sum(size)));
     return sqrt(fmax(0, all - inside) + 1e-12 * all);
 }
@@ -714,62 +711,64 @@ static void l1_find_due(l1_work *s, double path)
     s->due_count = count;
 }
 
-/* Looks at the due atoms on the way to theta_end (lam `end`); the one that crosses first replaces the event. On the
- * segment d.theta = alpha / lam + beta; both are kept for l1_note. */
+/* Looks at the due atoms at theta_end (lam `end`); the one that crosses first on the way there replaces the event.
+ * The values seen stay in `seen`. */
 static void l1_look(l1_work *s, double end, int settled, l1_event *event)
 {
     const l1_shared *c = s->c;
     int64_t ld = c->ld, ldf = c->ldf;
-    double sizes = 0, noise = 0;
-    double *rest = s->v, *slope = s->t;
-    for (int64_t i = 0; i < ld; i += LANES) {
-        vf64 mask = vf64_load(s->mask + i);
-        vf64_store(slope + i, vf64_fma(mask, vf64_load(s->slope + i), vf64_load(s->se + i)));
-        vf64_store(rest + i, settled ? (vf64){0} : mask * vf64_load(s->rest + i));
-    }
-    for (int64_t i = 0; i < ld; i++) s->rest32[i] = (float)rest[i], s->slope32[i] = (float)slope[i];
-    double rest_size = sqrt(l1_dot(rest, rest, ld));
-    sizes = rest_size / end + sqrt(l1_dot(slope, slope, ld));
-    if (!settled) noise = L1_NOISE * rest_size / end;
-    float margin = (float)((double)(ldf / L1_LANES32 + 8) * 0x1p-23 * sizes), inverse = (float)(settled ? 0 : 1 / end);
+    double *rest = s->v, *slope = s->t, noise = 0, size = sqrt(l1_dot(s->theta_end, s->theta_end, ld));
+    float margin = (float)((double)(ldf / L1_LANES32 + 8) * 0x1p-23 * size), wide = 0;
+    int split = 0;
     s->look_margin = margin;
+    for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta_end[i];
     for (int64_t n = 0; n < s->due_count; n++) {
         int64_t j = s->due[n];
-        float alpha, beta;
+        const float *unit = c->df + j * ldf;
         if (n + 2 < s->due_count) /* rows are short and scattered: the hardware sees them too late */
             for (int64_t i = 0; i < ldf; i += 16) __builtin_prefetch(c->df + s->due[n + 2] * ldf + i);
-        l1_two_dots32(c->df + j * ldf, s->rest32, s->slope32, ldf, &alpha, &beta);
-        float rough = f32_fma(alpha, inverse, beta), size = fabsf(rough);
-        if (!(size + margin <= c->limit[j]) && !s->state[j]) {
-            /* Past its bound, but perhaps surely later than the best so far: no need to know where. */
-            float toward = rough < 0 ? -1 : 1, den = c->limit[j] - toward * beta - margin;
-            if (den > 0 && (double)(toward * alpha) + (double)margin * s->lam < (double)den * event->lam) goto known;
-            const double *atom = c->d + j * ld;
-            double a = settled ? 0 : l1_dot(atom, rest, ld), b = l1_dot(atom, slope, ld), bound = l1_penalty(s, j);
-            double value = settled ? b : a / end + b;
-            if (!(fabs(value) <= bound * (1 + s->eta) + noise * c->norm[j])) {
-                double sign = value < 0 ? -1 : 1, den = bound - sign * b;
-                double at = den > 0 ? fmin(s->lam, sign * a / den) : s->lam;
-                if (at > event->lam) *event = (l1_event){at, s->lam - at, sign, L1_ADD, j};
+        float value = l1_dot32(unit, s->theta32, ldf);
+        s->seen[n] = value;
+        if (fabsf(value) + margin <= c->limit[j] || s->state[j]) continue;
+        /* On the segment d.theta = alpha / lam + beta, with the rest and the slope of the residual. */
+        if (!split) {
+            split = 1;
+            for (int64_t i = 0; i < ld; i += LANES) {
+                vf64 mask = vf64_load(s->mask + i);
+                vf64_store(slope + i, vf64_fma(mask, vf64_load(s->slope + i), vf64_load(s->se + i)));
+                vf64_store(rest + i, settled ? (vf64){0} : mask * vf64_load(s->rest + i));
             }
-            if (c->norm[j] > 0) alpha = (float)(a / c->norm[j]), beta = (float)(b / c->norm[j]);
+            for (int64_t i = 0; i < ld; i++) s->rest32[i] = (float)rest[i], s->slope32[i] = (float)slope[i];
+            double length = sqrt(l1_dot(rest, rest, ld));
+            noise = settled ? 0 : L1_NOISE * length / end;
+            size = length / end + sqrt(l1_dot(slope, slope, ld));
+            wide = (float)((double)(ldf / L1_LANES32 + 8) * 0x1p-23 * size);
         }
-    known:
-        s->alpha[n] = alpha, s->beta[n] = beta;
+        /* Past its bound, but perhaps surely later than the best so far: then there is no need to know where. */
+        float alpha, beta, toward = value < 0 ? -1 : 1;
+        l1_two_dots32(unit, s->rest32, s->slope32, ldf, &alpha, &beta);
+        float rate = c->limit[j] - toward * beta - wide;
+        if (rate > 0 && (double)(toward * alpha) + (double)wide * s->lam < (double)rate * event->lam) continue;
+        const double *atom = c->d + j * ld;
+        double a = settled ? 0 : l1_dot(atom, rest, ld), b = l1_dot(atom, slope, ld), bound = l1_penalty(s, j);
+        double exact = settled ? b : a / end + b;
+        s->seen[n] = (float)(exact / c->norm[j]);
+        if (fabs(exact) <= bound * (1 + s->eta) + noise * c->norm[j]) continue;
+        double sign = exact < 0 ? -1 : 1, den = bound - sign * b, at = den > 0 ? fmin(s->lam, sign * a / den) : s->lam;
+        if (at > event->lam) *event = (l1_event){at, s->lam - at, sign, L1_ADD, j};
     }
 }
 
-/* What was learnt about the due atoms, for the place on the segment where the event is: theta_end, lam. */
-static void l1_note(l1_work *s, double lam, int settled)
+/* What was seen of the due atoms, for the path to come; theta has gone back by `back` from where they were seen. */
+static void l1_note(l1_work *s, const double *head_seen, double back)
 {
     const l1_shared *c = s->c;
-    float inverse = (float)(settled ? 0 : 1 / lam), length = (float)s->path;
-    float head[L1_HEADS];
-    for (int64_t k = 0; k < c->heads; k++) head[k] = (float)s->head_end[k];
+    float length = (float)(s->path - back), head[L1_HEADS];
+    for (int64_t k = 0; k < c->heads; k++) head[k] = (float)head_seen[k];
     for (int64_t n = 0; n < s->due_count; n++) {
         int64_t j = s->due[n];
         if (s->state[j]) continue;
-        float value = f32_fma(s->alpha[n], inverse, s->beta[n]);
+        float value = s->seen[n];
         const float *row = c->head + (j - j % L1_LANES32) * L1_HEADS + j % L1_LANES32;
         for (int64_t k = 0; k < c->heads; k++) value = f32_fma(-head[k], row[k * L1_LANES32], value);
         s->ref[j] = value;
@@ -817,16 +816,19 @@ static l1_code_t l1_follow(l1_work *s)
             event = (l1_event){ratio * s->lam, s->lam - ratio * s->lam, 0, L1_MOVE, -1};
         double end = fmax(event.lam, floor);
         l1_theta(s, end, settled, s->theta_end);
-        double way = l1_way(s);
+        double way = l1_way(s, s->theta, s->head_theta, s->theta_end, s->head_end);
         l1_find_due(s, s->path + way);
         l1_look(s, end, settled, &event);
+        double head_seen[L1_HEADS], back = 0;
+        memcpy(head_seen, s->head_end, sizeof head_seen);
         if (event.kind == L1_ADD) { /* earlier than thought */
-            end = fmax(event.lam, floor);
-            l1_theta(s, end, settled, s->theta_end);
-            way = l1_way(s);
+            l1_theta(s, fmax(event.lam, floor), settled, s->v);
+            back = l1_way(s, s->theta_end, head_seen, s->v, s->head_end);
+            memcpy(s->theta_end, s->v, (size_t)ld * sizeof(double));
+            way = l1_way(s, s->theta, s->head_theta, s->theta_end, s->head_end);
         }
         s->path += way;
-        l1_note(s, end, settled);
+        l1_note(s, head_seen, back);
         double *swap = s->theta;
         s->theta = s->theta_end, s->theta_end = swap;
         memcpy(s->head_theta, s->head_end, sizeof s->head_theta);
@@ -878,13 +880,17 @@ static l1_code_t l1_begin(l1_work *s, int qr, const l1_event *first)
     return first->kind == L1_ADD ? l1_add(s, first->index, first->sign) : l1_coordinate(s, first->index, first->sign);
 }
 
-/* lam_max and what becomes active there. */
+/* lam_max and what becomes active there. Atoms that cannot be it by their float product are passed over. */
 static l1_event l1_first(const l1_work *s)
 {
     const l1_shared *c = s->c;
     l1_event first = {0, 0, 0, L1_END, -1};
+    float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-22 * s->x_norm);
+    for (int64_t i = 0; i < c->ld; i++) s->theta32[i] = (float)s->x[i];
     for (int64_t j = 0; j < c->atoms; j++) {
         if (j == s->excluded) continue;
+        float rough = fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf)) + margin;
+        if ((double)rough * c->norm[j] < first.lam) continue;
         double value = l1_dot(c->d + j * c->ld, s->x, c->ld);
         if (fabs(value) > first.lam) first = (l1_event){fabs(value), 0, value < 0 ? -1 : 1, L1_ADD, j};
     }
@@ -931,10 +937,10 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
         y_square += s->theta[i] * s->theta[i];
         if (c->errors) worst = fmax(worst, (fabs(s->theta[i]) - rounding) / c->scale);
     }
-    for (int64_t i = 0; i < ld; i++) s->slope32[i] = (float)s->theta[i];
+    for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
-        if (fabsf(l1_dot32(c->df + j * c->ldf, s->slope32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
+        if (fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
         worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)) - rounding * c->norm[j]);
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
@@ -1224,17 +1230,17 @@ static int l1_prepare_work(l1_work *s, const l1_shared *c, mf_run *run)
     enum { VECTORS = 12 };
     int64_t ld = c->ld;
     *s = (l1_work){.c = c, .run = run, .excluded = -1};
-    double *block = s->x = mf_alloc(VECTORS * ld + c->ldf, sizeof(double));
-    float *floats = s->ref = mf_alloc(4 * c->padded, sizeof(float));
+    double *block = s->x = mf_alloc(VECTORS * ld + 2 * c->ldf, sizeof(double));
+    float *floats = s->ref = mf_alloc(3 * c->padded, sizeof(float));
     s->state = mf_alloc(c->padded, 1), s->due = mf_alloc(c->padded + 1, sizeof(int64_t));
     if (!block || !floats || !s->state || !s->due) return 0;
-    memset(block, 0, (size_t)(VECTORS * ld + c->ldf) * sizeof(double));
+    memset(block, 0, (size_t)(VECTORS * ld + 2 * c->ldf) * sizeof(double));
     memset(s->state, 0, (size_t)c->padded);
     double **vectors[VECTORS] = {&s->x, &s->rest, &s->slope, &s->side, &s->mask, &s->se,
                                  &s->weight, &s->t, &s->v, &s->theta, &s->theta_end, &s->full};
     for (int v = 0; v < VECTORS; v++) *vectors[v] = block + v * ld;
-    s->rest32 = (float *)(block + VECTORS * ld), s->slope32 = s->rest32 + c->ldf;
-    s->line = floats + c->padded, s->alpha = floats + 2 * c->padded, s->beta = floats + 3 * c->padded;
+    s->theta32 = (float *)(block + VECTORS * ld), s->rest32 = s->theta32 + c->ldf, s->slope32 = s->rest32 + c->ldf;
+    s->line = floats + c->padded, s->seen = floats + 2 * c->padded;
     return 1;
 }
 

@@ -1,7 +1,6 @@
-"""l1_code against certificates (duality gap, KKT, residual) and against linear programming and plain coordinate descent."""
+"""l1_code against certificates (duality gap, KKT, residual), linear programming and plain coordinate descent."""
 
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +27,6 @@ def unit_rows(A):
     return A / np.linalg.norm(A, axis=1, keepdims=True)
 
 
-def quiet(*args, **kwargs):
-    """l1_code where a warning is allowed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return l1_code(*args, **kwargs)
-
-
 def dual_gap(x, D, a, e, errors):
     """Relative gap of a basis-pursuit solution.
 
@@ -46,7 +38,8 @@ def dual_gap(x, D, a, e, errors):
     keep = norms > 1e-200
     G, b = G[keep] / norms[keep, None], 1 / norms[keep]
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    lp = linprog(-x, A_ub=np.vstack([G, -G]), b_ub=np.hstack([b, b]), bounds=(None, None), method="highs", options=tight)
+    A_ub, b_ub = np.vstack([G, -G]), np.hstack([b, b])
+    lp = linprog(-x, A_ub=A_ub, b_ub=b_ub, bounds=(None, None), method="highs", options=tight)
     assert lp.status == 0, lp.message
     y = lp.x / max(1.0, np.max(np.abs(G @ lp.x) / b))  # the solver's tolerance must not help: make y feasible
     primal = np.abs(a).sum() + np.abs(e).sum()
@@ -88,7 +81,14 @@ def check(X, D, *, errors, lam, tol=1e-8, codes=None):
     return codes, e
 
 
-SHAPES = {"wide": (60, 20), "square": (20, 20), "tall": (8, 20), "very wide": (300, 10), "one atom": (1, 5), "p = 1": (4, 1)}
+SHAPES = {
+    "wide": (60, 20),
+    "square": (20, 20),
+    "tall": (8, 20),
+    "very wide": (300, 10),
+    "one atom": (1, 5),
+    "p=1": (4, 1),
+}
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.3, 1e-3])
@@ -272,7 +272,7 @@ def test_shapes_and_norms(seed, atoms, p, lam, spread):
 
 def same(first, second):
     (a, e), (b, f) = first, second
-    assert np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices) and np.array_equal(a.data, b.data)
+    assert all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
     assert (e is None and f is None) or np.array_equal(e, f)
 
 
@@ -336,7 +336,7 @@ def test_no_samples():
 def test_results_that_cannot_be_certified_are_reported():
     rng = np.random.default_rng(14)
     with pytest.warns(RuntimeWarning, match="could not be certified to tol=1e-30"):
-        codes, e = l1_code(rng.standard_normal((3, 10)), rng.standard_normal((20, 10)), tol=1e-30)
+        codes, _ = l1_code(rng.standard_normal((3, 10)), rng.standard_normal((20, 10)), tol=1e-30)
     assert codes.nnz > 0
 
 

@@ -208,8 +208,8 @@ def l1_code(
         )
     if uncertified:
         warnings.warn(
-            f"the codes of {uncertified} of {n} samples could not be certified to tol={tolerance:g}. Use a larger tol or "
-            "lam > 0, or remove nearly dependent atoms.",
+            f"the codes of {uncertified} of {n} samples could not be certified to tol={tolerance:g}. Use a larger tol "
+            "or lam > 0, or remove nearly dependent atoms.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -234,7 +234,9 @@ def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
     if tiny < square < huge:
         return arrays, 1.0 / square
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays]
+        scaled = [
+            None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays
+        ]
     return scaled, 1.0
 
 
