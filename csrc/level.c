@@ -21,6 +21,7 @@
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
+#include "l1.h"
 #include "exact.h"
 #include "reservoir.h"
 #include "knn_screen.h"
@@ -47,4 +48,7 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .affine_f64 = MF_SYMBOL(affine_f64),
     .knn_f32 = MF_SYMBOL(knn_f32),
     .knn_f64 = MF_SYMBOL(knn_f64),
+    .l1_code_f32 = MF_SYMBOL(l1_code_f32),
+    .l1_code_f64 = MF_SYMBOL(l1_code_f64),
+    .l1_collect = MF_SYMBOL(l1_collect_f64),
 };

@@ -49,6 +49,18 @@ typedef struct mf_table {
                          float *distances, int64_t *indices, mf_run *run);
     mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                          double *distances, int64_t *indices, mf_run *run);
+
+    /* Sparse codes of the rows of x: min 1/2 |x - a D - e|^2 + lam (|a|_1 + |e|_1); errors == NULL: without e.
+     * lam == 0 is the limit. exclude (may be NULL): the atom a sample may not use, -1 for none. The code of sample i
+     * comes as a block of counts[i] indices and values for l1_collect, which moves the blocks of all samples into CSR
+     * arrays and frees them. status[i]: 0 certified, 1 out of reach (least squares), 2 not certified to tol. */
+    mf_status (*l1_code_f32)(const float *x, int64_t n, const float *dictionary, int64_t atoms, int64_t p, double lam,
+                             double tol, const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
+                             signed char *status, mf_run *run);
+    mf_status (*l1_code_f64)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p, double lam,
+                             double tol, const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
+                             signed char *status, mf_run *run);
+    void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

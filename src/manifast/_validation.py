@@ -58,3 +58,14 @@ def as_positive(value: Any, name: str) -> float:
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a positive, finite number. Got {value!r} instead.")
     return number
+
+
+def as_number(value: Any, name: str, *, minimum: float) -> float:
+    """A finite number of at least `minimum`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number of at least {minimum:g}. Got {value!r} instead.") from None
+    if not (np.isfinite(number) and number >= minimum):
+        raise ValueError(f"{name} must be a finite number of at least {minimum:g}. Got {value!r} instead.")
+    return number

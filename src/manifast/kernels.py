@@ -7,19 +7,22 @@ result does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from manifast._core import affine as _affine
 from manifast._core import distances as _distances
 from manifast._core import knn as _knn
+from manifast._core import l1 as _l1
 from manifast._core import rbf as _rbf
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_matrix, as_pair, as_positive
+from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
 
-__all__ = ["gaussian", "knn", "rbf_apply", "sq_distances"]
+__all__ = ["gaussian", "knn", "l1_code", "rbf_apply", "sq_distances"]
 
 
 def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
@@ -219,6 +222,95 @@ def _unit(x: Array) -> float:
     """1 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
     largest = max(x.max(), -x.min())
     return 1.0 if largest == 0 or _SMALL < largest < _LARGE else float(2.0 ** np.floor(np.log2(largest)))
+
+
+def l1_code(
+    X: Any,
+    dictionary: Any,
+    *,
+    errors: bool = True,
+    lam: float = 0.0,
+    exclude: Any = None,
+    tol: float = 1e-9,
+    n_threads: int | None = None,
+) -> tuple[csr_array, Array | None]:
+    """Sparse codes of the rows of X in the rows of a dictionary, by an exact homotopy.
+
+    Minimises ``½|x - a D - e|² + lam (|a|₁ + |e|₁)`` for every row x.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    dictionary : array of shape (atoms, p)
+        Rows are atoms. Unit rows, here and in X, make the penalty treat all atoms and errors alike.
+    errors : bool, default True
+        Whether the sparse error e is part of the model. Without it: ``½|x - a D|² + lam |a|₁``.
+    lam : float, default 0.0
+        Penalty, absolute. 0 is its limit from above, basis pursuit: the smallest ``|a|₁ + |e|₁`` with
+        ``a D + e = x``; without errors, a row that the dictionary cannot represent gets the smallest ``|a|₁`` among
+        its least-squares solutions, and a warning.
+    exclude : array of n integers, optional
+        The atom that row i may not use, -1 for none.
+    tol : float, default 1e-9
+        Largest relative duality gap and residual (relative to ``|x|``) a code may have without a warning. Codes are
+        normally accurate to about 1e-14.
+    n_threads : int, optional
+
+    Returns
+    -------
+    codes : CSR array of shape (n, atoms)
+    e : array of shape (n, p), or None without errors
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.kernels import l1_code
+    >>> codes, e = l1_code([[1.0, 1.0, 9.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 0.0, 0.0]])
+    >>> codes.toarray(), e
+    (array([[1., 0.]]), array([[0., 0., 8., 0.]]))
+    """
+    x, d = as_pair(X, dictionary, ("X", "dictionary"))
+    if d.shape[0] == 0:
+        raise ValueError(f"dictionary must have at least 1 row. Got shape {d.shape} instead.")
+    penalty = as_number(lam, "lam", minimum=0.0)
+    tolerance = as_positive(tol, "tol")
+    n, atoms = x.shape[0], d.shape[0]
+    skip = None if exclude is None else _as_exclude(exclude, n, atoms)
+    e = np.empty(x.shape, dtype=x.dtype) if errors else None
+    with kernel_threads(n_threads) as threads:
+        indptr, indices, values, status = _l1.l1_code(x, d, penalty, tolerance, skip, e, threads)
+    if max(len(values), atoms) < 2**31:
+        indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
+    codes = csr_array((values.astype(x.dtype, copy=False), indices, indptr), shape=(n, atoms))
+    if x.dtype == np.float32:
+        codes.eliminate_zeros()
+    out_of_reach, uncertified = int((status == 1).sum()), int((status == 2).sum())
+    if out_of_reach:
+        warnings.warn(
+            f"{out_of_reach} of {n} samples cannot be represented by the dictionary; their codes are least-squares "
+            "solutions. Use errors=True, lam > 0 or more atoms.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    if uncertified:
+        warnings.warn(
+            f"the codes of {uncertified} of {n} samples could not be certified to tol={tolerance:g}. Use a larger tol "
+            "or lam > 0, or remove nearly dependent atoms.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return codes, e
+
+
+def _as_exclude(exclude: Any, n: int, atoms: int) -> Array:
+    array = np.asarray(exclude)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise ValueError(f"exclude must hold {n} integers, one per row of X. Got {_describe(array)} instead.")
+    if n and not (array.min() >= -1 and array.max() < atoms):
+        raise ValueError(
+            f"exclude must hold atom numbers from 0 to {atoms - 1}, or -1. Got {array.min()} to {array.max()} instead."
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:

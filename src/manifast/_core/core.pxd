@@ -28,6 +28,13 @@ cdef extern from "manifast.h" nogil:
                                 float *out, mf_run *run) noexcept nogil
         mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
                                 double *out, mf_run *run) noexcept nogil
+        mf_status (*l1_code_f32)(const float *x, int64_t n, const float *dictionary, int64_t atoms, int64_t p, double lam,
+                                 double tol, const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
+                                 signed char *status, mf_run *run) noexcept nogil
+        mf_status (*l1_code_f64)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p,
+                                 double lam, double tol, const int64_t *exclude, int64_t *counts, void **blocks,
+                                 double *errors, signed char *status, mf_run *run) noexcept nogil
+        void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values) noexcept nogil
 
         mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
