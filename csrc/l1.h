@@ -363,7 +363,8 @@ static void l1_qr_direction(l1_work *s)
     }
     l1_combine(s->rows, m, s->at, ld, s->t);
     l1_multiply(s->v, s->x, s->mask, ld);
-    for (int64_t k = 0; k < m; k++) l1_axpy(s->v, -l1_dot(s->qs + k * ld, s->v, ld), s->qs + k * ld, ld);
+    for (int twice = 0; twice < 2; twice++) /* so that a small rest is orthogonal to rounding of its own size */
+        for (int64_t k = 0; k < m; k++) l1_axpy(s->v, -l1_dot(s->qs + k * ld, s->v, ld), s->qs + k * ld, ld);
     for (int64_t i = 0; i < ld; i++) {
         s->full[i] = s->x[i] - s->t[i];
         if (s->mask[i] > 0) s->full[i] = f64_fma(s->lam, s->slope[i], s->v[i]);
@@ -784,16 +785,18 @@ static void l1_note(l1_work *s, const double *head_seen, double back)
 
 /* --- One sample --- */
 
-/* Whether the rest on F is zero but for rounding: then the residual shrinks with lam and theta stays. */
-static int l1_settled(const l1_work *s)
+/* Size of the rest on F relative to the sample: 0 where it is only rounding. Then the residual shrinks with lam and
+ * theta stays. */
+static double l1_rest_size(const l1_work *s)
 {
-    if (s->m >= s->free_count) return 1;
+    if (s->m >= s->free_count) return 0;
     vf64 sum = {0};
     for (int64_t i = 0; i < s->c->ld; i += LANES) {
         vf64 value = vf64_load(s->mask + i) * vf64_load(s->rest + i);
         sum = vf64_fma(value, value, sum);
     }
-    return l1_sum(sum) <= s->rest_noise * s->rest_noise * s->x_norm * s->x_norm;
+    double size = sqrt(l1_sum(sum)) / s->x_norm;
+    return size > s->rest_noise ? size : 0;
 }
 
 /* Follows the path down to lam_end. On success the active set is that of lam_end. */
@@ -815,7 +818,9 @@ static l1_code_t l1_follow(l1_work *s)
             if (code == L1_OK && !l1_inverse_from_qr(s)) code = l1_qr_recover(s);
             if (code != L1_OK) return code;
         }
-        int settled = l1_settled(s);
+        double size = l1_rest_size(s);
+        int settled = size == 0;
+        if (s->qr && !settled) floor = 1e-14 * s->lam0 * fmin(1, size);
         l1_event event = l1_next(s, settled);
         if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, s->lam - s->lam_end, 0, L1_END, -1};
         /* Where no coordinate limits the step, theta could run far beyond the next atom: look in shorter steps. */
@@ -920,7 +925,7 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
     const l1_shared *c = s->c;
     int64_t ld = c->ld;
     double lam = s->lam_end, size = 0, worst = 1, *code = s->q, *e = s->v, *r = s->t;
-    int settled = lam == 0 || l1_settled(s);
+    int settled = lam == 0 || l1_rest_size(s) == 0;
     for (int64_t k = 0; k < s->m; k++) {
         code[k] = s->qr ? s->at[k] : f64_fma(-lam, s->a1[k], s->a0[k]);
         if (fabs(code[k]) * c->norm[s->active[k]] <= 1e-15 * s->x_norm) code[k] = 0;
