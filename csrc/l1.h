@@ -1,4 +1,5 @@
 /* l1_code: exact homotopy for 1/2 |x - aD - e|^2 + lam (|a|_1 + |e|_1), followed from lam_max down, with or without e.
+ * Included once, for double; the float entry converts rows as it reads and writes them.
  *
  * State: active atoms A with signs, active error coordinates E with signs, F = all other coordinates. On E the residual
  * is lam * sign, so errors are eliminated: with G = D_AF D_AF' everything is linear in lam between two events,
@@ -30,7 +31,7 @@ typedef struct {
     double lam, tol, scale; /* atoms are divided by `scale`, so an error costs `scale` times what a coefficient does */
     double *d, *norm, *basis;     /* atoms x ld, atoms, heads x ld */
     const double *basis_rows[L1_HEADS];
-    float *df, *limit, *tail, *head; /* unit atoms x ldf, 1 / norm, part outside the head, heads of each block of atoms */
+    float *df, *limit, *tail, *head; /* unit atoms x ldf, 1 / norm, part outside the head, heads by blocks of atoms */
 } l1_shared;
 
 /* What one thread needs for one sample at a time. */
@@ -241,7 +242,10 @@ static int l1_grow(l1_work *s)
     double *from[8] = {s->sign, s->a0, s->a1, s->q, s->g, s->u, s->at, s->pin};
     for (int64_t k = 0; k < old; k++) memcpy(h + k * capacity, s->h + k * old, (size_t)old * sizeof(double));
     for (int v = 0; v < 8 && old; v++) memcpy(vectors + v * capacity, from[v], (size_t)old * sizeof(double));
-    if (old) memcpy(active, s->active, (size_t)old * sizeof(int64_t)), memcpy(rows, s->rows, (size_t)old * sizeof(*rows));
+    if (old) {
+        memcpy(active, s->active, (size_t)old * sizeof(int64_t));
+        memcpy(rows, s->rows, (size_t)old * sizeof(*rows));
+    }
     if (qs) {
         memcpy(qs, s->qs, (size_t)(old * ld) * sizeof(double));
         for (int64_t k = 0; k < old; k++) memcpy(rs + k * capacity, s->rs + k * old, (size_t)old * sizeof(double));
@@ -258,7 +262,8 @@ static int l1_grow(l1_work *s)
 static void l1_append(l1_work *s, int64_t j, double sign)
 {
     int64_t m = s->m++;
-    s->active[m] = j, s->rows[m] = s->c->d + j * s->c->ld, s->sign[m] = sign, s->a0[m] = 0, s->a1[m] = 0, s->at[m] = 0, s->pin[m] = INFINITY;
+    s->active[m] = j, s->rows[m] = s->c->d + j * s->c->ld, s->sign[m] = sign;
+    s->a0[m] = s->a1[m] = s->at[m] = 0, s->pin[m] = INFINITY;
     s->state[j] = 1;
     s->line[j] = FLT_MAX; /* never due */
 }
@@ -358,7 +363,8 @@ static void l1_qr_direction(l1_work *s)
     }
     l1_combine(s->rows, m, s->at, ld, s->t);
     l1_multiply(s->v, s->x, s->mask, ld);
-    for (int64_t k = 0; k < m; k++) l1_axpy(s->v, -l1_dot(s->qs + k * ld, s->v, ld), s->qs + k * ld, ld);
+    for (int twice = 0; twice < 2; twice++) /* so that a small rest is orthogonal to rounding of its own size */
+        for (int64_t k = 0; k < m; k++) l1_axpy(s->v, -l1_dot(s->qs + k * ld, s->v, ld), s->qs + k * ld, ld);
     for (int64_t i = 0; i < ld; i++) {
         s->full[i] = s->x[i] - s->t[i];
         if (s->mask[i] > 0) s->full[i] = f64_fma(s->lam, s->slope[i], s->v[i]);
@@ -535,7 +541,7 @@ static l1_code_t l1_exchange(l1_work *s, int64_t j, double sign)
     return L1_OK;
 }
 
-/* Corrects a0 and a1 by their residuals and recomputes what follows from them. False where H is no longer good enough. */
+/* Corrects a0 and a1 by their residuals and recomputes what follows from them. False where H is not good enough. */
 static int l1_refresh(l1_work *s, int passes)
 {
     int64_t ld = s->c->ld, m = s->m;
@@ -631,7 +637,8 @@ static l1_event l1_next(const l1_work *s, int settled)
         vf64_mask on_f = (vf64_mask)(side > zero);
         if (settled) value = vf64_select(on_f, lam * slope, value);
         vf64 decides = vf64_select(on_f, settled ? slope : rest, se);
-        vf64 sign = vf64_select((vf64_mask)(decides < zero), vf64_set(-1), vf64_set(1)), weight = vf64_load(s->weight + i);
+        vf64 sign = vf64_select((vf64_mask)(decides < zero), vf64_set(-1), vf64_set(1));
+        vf64 weight = vf64_load(s->weight + i);
         /* On F the distance of the residual from its bound, on E that of the error from zero. */
         vf64 room = side * (lam * weight - sign * value), speed = side * (weight - sign * slope);
         vf64 after = room / speed;
@@ -778,16 +785,18 @@ static void l1_note(l1_work *s, const double *head_seen, double back)
 
 /* --- One sample --- */
 
-/* Whether the rest on F is zero but for rounding: then the residual shrinks with lam and theta stays. */
-static int l1_settled(const l1_work *s)
+/* Size of the rest on F relative to the sample: 0 where it is only rounding. Then the residual shrinks with lam and
+ * theta stays. */
+static double l1_rest_size(const l1_work *s)
 {
-    if (s->m >= s->free_count) return 1;
+    if (s->m >= s->free_count) return 0;
     vf64 sum = {0};
     for (int64_t i = 0; i < s->c->ld; i += LANES) {
         vf64 value = vf64_load(s->mask + i) * vf64_load(s->rest + i);
         sum = vf64_fma(value, value, sum);
     }
-    return l1_sum(sum) <= s->rest_noise * s->rest_noise * s->x_norm * s->x_norm;
+    double size = sqrt(l1_sum(sum)) / s->x_norm;
+    return size > s->rest_noise ? size : 0;
 }
 
 /* Follows the path down to lam_end. On success the active set is that of lam_end. */
@@ -800,7 +809,8 @@ static l1_code_t l1_follow(l1_work *s)
     memset(s->theta, 0, (size_t)ld * sizeof(double));
     for (int64_t k = 0; k < L1_HEADS; k++) s->head_theta[k] = 0;
     s->path = 0, s->theta_max = 0;
-    for (int64_t j = 0; j < c->padded; j++) s->line[j] = j < c->atoms && !s->state[j] ? -FLT_MAX : FLT_MAX, s->ref[j] = 0;
+    for (int64_t j = 0; j < c->padded; j++)
+        s->line[j] = j < c->atoms && !s->state[j] ? -FLT_MAX : FLT_MAX, s->ref[j] = 0;
     for (; steps < most && still < most_still; steps++) {
         if (steps % 16 == 0 && mf_poll(s->run)) return L1_STOP;
         if (!s->qr && steps % L1_REFRESH == L1_REFRESH - 1 && !l1_refresh(s, 1)) {
@@ -808,7 +818,9 @@ static l1_code_t l1_follow(l1_work *s)
             if (code == L1_OK && !l1_inverse_from_qr(s)) code = l1_qr_recover(s);
             if (code != L1_OK) return code;
         }
-        int settled = l1_settled(s);
+        double size = l1_rest_size(s);
+        int settled = size == 0;
+        if (s->qr && !settled) floor = 1e-14 * s->lam0 * fmin(1, size);
         l1_event event = l1_next(s, settled);
         if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, s->lam - s->lam_end, 0, L1_END, -1};
         /* Where no coordinate limits the step, theta could run far beyond the next atom: look in shorter steps. */
@@ -902,7 +914,7 @@ static l1_event l1_first(const l1_work *s)
 }
 
 typedef struct {
-    double gap, residual; /* relative; for a sample out of reach `residual` is the cosine between the rest and an atom */
+    double gap, residual; /* relative; out of reach: the largest cosine between the rest and an atom */
     int out_of_reach;
 } l1_certificate;
 
@@ -913,7 +925,7 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
     const l1_shared *c = s->c;
     int64_t ld = c->ld;
     double lam = s->lam_end, size = 0, worst = 1, *code = s->q, *e = s->v, *r = s->t;
-    int settled = lam == 0 || l1_settled(s);
+    int settled = lam == 0 || l1_rest_size(s) == 0;
     for (int64_t k = 0; k < s->m; k++) {
         code[k] = s->qr ? s->at[k] : f64_fma(-lam, s->a1[k], s->a0[k]);
         if (fabs(code[k]) * c->norm[s->active[k]] <= 1e-15 * s->x_norm) code[k] = 0;
@@ -940,7 +952,8 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
     for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
-        if (fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf)) + margin <= c->limit[j] || j == s->excluded) continue;
+        float rough = fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf));
+        if (rough + margin <= c->limit[j] || j == s->excluded) continue;
         worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)) - rounding * c->norm[j]);
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
@@ -1027,26 +1040,24 @@ static l1_code_t l1_tight_fit(l1_work *s)
 static l1_certificate l1_settle(l1_work *s, double target, l1_certificate proof, double *error)
 {
     int64_t ld = s->c->ld;
-    memcpy(s->q, s->at, (size_t)s->m * sizeof(double));
     if (l1_qr_recover(s) != L1_OK) return proof;
-    l1_certificate other = l1_certify(s, target, NULL);
-    *error = fmax(fabs(other.gap), other.residual);
-    if (target > 0 || *error <= s->c->tol) return other;
+    proof = l1_certify(s, target, NULL);
+    *error = fmax(fabs(proof.gap), proof.residual);
+    if (target > 0 || *error <= s->c->tol) return proof;
     memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
-    for (int64_t before = s->m + 1; s->m < before;) {
+    l1_code_t code = L1_OK;
+    for (int64_t before = s->m + 1; s->m < before && code == L1_OK;) {
         before = s->m;
         for (int64_t k = s->m - 1; k >= 0; k--)
             if (s->sign[k] * s->at[k] <= 0) l1_erase(s, k);
-        if (s->m < before && l1_qr_recover(s) != L1_OK) return other;
+        if (s->m < before) code = l1_qr_recover(s);
     }
-    for (int own = 0; own < 2 && !(*error <= s->c->tol); own++) {
-        proof = l1_certify(s, target, own ? NULL : s->theta_end);
+    for (int step = 0; step < 3 && !(*error <= s->c->tol); step++) {
+        if (step == 2 && (code != L1_OK || l1_tight_fit(s) == L1_MEMORY)) break;
+        proof = l1_certify(s, target, step == 1 ? NULL : s->theta_end);
         *error = fmax(fabs(proof.gap), proof.residual);
-        if (own) memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
+        if (step == 1) memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
     }
-    if (*error <= s->c->tol || l1_tight_fit(s) != L1_OK) return proof;
-    proof = l1_certify(s, target, s->theta_end);
-    *error = fmax(fabs(proof.gap), proof.residual);
     return proof;
 }
 
@@ -1070,10 +1081,12 @@ static void *l1_pack(const l1_work *s, double scale, int64_t *count)
 }
 
 /* One sample that x already holds, scaled by 2^-exponent. `errors` (p, may be NULL) comes zeroed. */
-static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, int64_t *count, double *errors, int *status)
+static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, int64_t *count, double *errors,
+                           int *status)
 {
-    /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones, and to a rest, by less
-     * than the certificate sees; then with a larger rest left to l1_settle; then with penalties moved apart by as little, which parts ties that would cycle. */
+    /* Fast factors first; then orthogonal ones; then blind to atoms that differ from active ones, and to a rest, by
+     * less than the certificate sees; then with a larger rest left to l1_settle; then with penalties moved apart by as
+     * little, which parts ties that would cycle. */
     static const struct {
         int qr;
         double perturb, eta, early, rest;
@@ -1143,7 +1156,8 @@ static int l1_find_head(l1_shared *c, mf_run *run)
         for (int64_t k = 0; k < L1_HEADS; k++) {
             double *row = c->basis + k * ld, before = sqrt(l1_dot(row, row, ld)), length = before;
             for (int twice = 0; twice < 2; twice++)
-                for (int64_t i = 0; i < k; i++) l1_axpy(row, -l1_dot(row, c->basis + i * ld, ld), c->basis + i * ld, ld);
+                for (int64_t i = 0; i < k; i++)
+                    l1_axpy(row, -l1_dot(row, c->basis + i * ld, ld), c->basis + i * ld, ld);
             length = sqrt(l1_dot(row, row, ld));
             /* The bound relies on an orthonormal head: a direction that is mostly rounding is left out. */
             for (int64_t i = 0; i < ld; i++) row[i] = length > 1e-6 * before ? row[i] / length : 0;
@@ -1308,9 +1322,9 @@ static mf_status l1_run(const l1_arrays *io, int64_t n, int64_t atoms, int64_t p
     return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
 }
 
-static mf_status NAME(l1_code)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p, double lam,
-                               double tol, const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
-                               signed char *status, mf_run *run)
+static mf_status NAME(l1_code)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p,
+                               double lam, double tol, const int64_t *exclude, int64_t *counts, void **blocks,
+                               double *errors, signed char *status, mf_run *run)
 {
     l1_arrays io = {.x64 = x, .d64 = dictionary, .errors64 = errors};
     return l1_run(&io, n, atoms, p, errors != NULL, lam, tol, exclude, counts, blocks, status, run);

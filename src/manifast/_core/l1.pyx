@@ -14,7 +14,7 @@ ctypedef fused real:
 
 def l1_code(const real[:, ::1] x, const real[:, ::1] dictionary, double lam, double tol, const int64_t[::1] exclude,
             real[:, ::1] errors, int n_threads):
-    """Codes of the rows of x as (indptr, indices, values in double, status per row); fills `errors`, which may be None."""
+    """Codes of the rows of x as (indptr, indices, double values, status per row); fills `errors`, which may be None."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef Py_ssize_t n = x.shape[0], i
