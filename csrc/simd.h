@@ -43,24 +43,28 @@ MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)_mm256_fmadd_ps((
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 MF_INLINE int vf32_any(vf32_mask m) { return _mm256_movemask_epi8((__m256i)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return _mm256_movemask_epi8((__m256i)m) != 0; }
+MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)_mm256_movemask_pd((__m256d)m); }
 #elif defined(__aarch64__)
 MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
 MF_INLINE int vf32_any(vf32_mask m) { return vmaxvq_u32((uint32x4_t)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return vmaxvq_u32((uint32x4_t)m) != 0; }
+MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)((m[0] & 1) | (m[1] & 2)); }
 #else
 MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return a * b + c; }
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return a * b + c; }
 #if defined(__SSE2__)
 MF_INLINE int vf32_any(vf32_mask m) { return _mm_movemask_epi8((__m128i)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return _mm_movemask_epi8((__m128i)m) != 0; }
+MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)_mm_movemask_pd((__m128d)m); }
 #else
 MF_INLINE int vf32_any(vf32_mask m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return (m[0] | m[1]) != 0; }
+MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)((m[0] & 1) | (m[1] & 2)); }
 #endif
 #endif
 
-/* Scalars round exactly as a vector lane does. */
+/* vf64_bits: bit l of the result is lane l of the mask. Scalars round exactly as a vector lane does. */
 #if MF_FMA
 MF_INLINE float f32_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MF_INLINE double f64_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }

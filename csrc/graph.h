@@ -1,0 +1,313 @@
+/* From lists of neighbours to a symmetric CSR graph. Lists are sorted by column; a binary search in the other list
+ * tells whether an edge is listed from both sides; those listed from one side only are few and are turned around by
+ * counting. A row is then its own list merged with its turned ones. The smaller of two distances counts and the weight
+ * is computed from it, so the graph is symmetric to the bit. Nothing depends on the threads: turned entries are
+ * ordered by their source whatever the slots. */
+#ifndef GRAPH_MOST_SLOTS
+/* Lists begin at a cache line, or two to a line: the search in another list costs one miss for k < 16. */
+#define GRAPH_STRIDE(k) ((k) < 8 ? 8 : mf_round_up((k) + 1, 16))
+#define GRAPH_MOST_SLOTS 16 /* parts that are turned side by side, each with n counts of its own */
+
+/* Who lists an edge of a list: this side only; both, ours no longer than theirs; both, and theirs is shorter. */
+enum { GRAPH_OURS = 0, GRAPH_BOTH = 1, GRAPH_THEIRS = 2 };
+
+struct mf_graph {
+    int64_t n, k, stride;
+    int mutual, wide, uneven;  /* uneven: some edge has two distances */
+    void *columns, *distances; /* n lists of k; columns are `stride` apart and end with a mark */
+    uint8_t *sides;            /* of every entry */
+    void *turned;              /* of row i from starts[i] on, the last one a mark */
+    int64_t *starts, *rows;    /* rows: where each row of the graph begins */
+};
+
+static void MF_JOIN(mf_graph_free, MF_LEVEL)(mf_graph *g)
+{
+    if (!g) return;
+    mf_release(g->columns);
+    mf_release(g->distances);
+    mf_release(g->sides);
+    mf_release(g->turned);
+    mf_release(g->starts);
+    mf_release(g->rows);
+    free(g);
+}
+#endif
+
+typedef struct {
+    REAL distance;
+    INDEX column;
+} INAME(entry);
+
+typedef struct {
+    INAME(entry) entry; /* as it will stand in `row` */
+    INDEX row;
+} INAME(single);
+
+/* Scrambles an edge. Over all entries (i, j), added where i < j and subtracted where i > j, scrambled edges cancel if
+ * (i, j) and (j, i) have the same bits throughout, and otherwise but with a chance of 2^-64: one sweep in order tells
+ * what would take a look at the far end of every edge. */
+MF_INLINE uint64_t INAME(edge_print)(int64_t i, int64_t j, REAL weight)
+{
+    uint64_t bits = 0, low = (uint64_t)mf_min(i, j), high = (uint64_t)mf_max(i, j), sign = -(uint64_t)(i > j);
+    weight += 0; /* -0 is 0 */
+    memcpy(&bits, &weight, sizeof(REAL));
+    bits ^= (sizeof(INDEX) == 4 ? low << 32 | high : low * 0xff51afd7ed558ccdu + high) * 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 32) * 0xc4ceb9fe1a85ec53u;
+    bits ^= bits >> 29;
+    return (bits ^ sign) - sign;
+}
+
+/* Places by counting, without a branch; true where all are distinct. `width` is a constant, unused columns INDEX_MAX. */
+MF_INLINE int INAME(graph_places)(const INDEX *columns, int64_t k, int width, INDEX *places)
+{
+    int64_t sum = 0;
+    for (int s = 0; s < width; s++) places[s] = 0;
+    for (int64_t r = 0; r < k; r++) {
+        INDEX column = columns[r];
+        for (int s = 0; s < width; s++) places[s] += column < columns[s];
+    }
+    for (int64_t s = 0; s < k; s++) sum += places[s];
+    return sum == k * (k - 1) / 2;
+}
+
+/* One list, sorted by column, without its own row and with each neighbour once, at the smallest distance given for it.
+ * What is left over at the end is INDEX_MAX. False where a neighbour is out of range. */
+MF_INLINE int INAME(graph_list)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
+                                INDEX *columns, REAL *lengths, mf_pair *work)
+{
+    enum { WIDEST = 32 };
+    int outside = 0, self = 0;
+    for (int64_t s = 0; s < k; s++) {
+        outside |= (uint64_t)neighbors[s] >= (uint64_t)n;
+        self |= neighbors[s] == row;
+    }
+    if (outside) return 0;
+    for (int64_t s = k; s < GRAPH_STRIDE(k); s++) columns[s] = INDEX_MAX;
+    if (k <= WIDEST && !self) {
+        INDEX column[WIDEST], place[WIDEST];
+        for (int s = 0; s < WIDEST; s++) column[s] = INDEX_MAX;
+        for (int64_t s = 0; s < k; s++) column[s] = (INDEX)neighbors[s];
+        if (k <= WIDEST / 2 ? INAME(graph_places)(column, k, WIDEST / 2, place)
+                            : INAME(graph_places)(column, k, WIDEST, place)) {
+            for (int64_t s = 0; s < k; s++) {
+                columns[place[s]] = column[s];
+                lengths[place[s]] = distances[s];
+            }
+            return 1;
+        }
+    }
+    for (int64_t s = 0; s < k; s++) work[s] = (mf_pair){(double)neighbors[s], s};
+    mf_pairs_sort(work, k);
+    int64_t length = 0;
+    for (int64_t s = 0; s < k; s++) {
+        INDEX column = (INDEX)neighbors[work[s].index];
+        REAL d = distances[work[s].index];
+        if (column == (INDEX)row) continue;
+        if (length && columns[length - 1] == column) {
+            if (d < lengths[length - 1]) lengths[length - 1] = d;
+        } else columns[length] = column, lengths[length++] = d;
+    }
+    for (; length < k; length++) columns[length] = INDEX_MAX;
+    return 1;
+}
+
+/* Where `wanted` stands in a sorted list of k, or would. */
+MF_INLINE int64_t INAME(graph_find)(const INDEX *columns, int64_t k, INDEX wanted)
+{
+    const INDEX *base = columns;
+    for (int64_t half; k > 1; k -= half) {
+        half = k / 2;
+        base += half & -(int64_t)(base[half - 1] < wanted);
+    }
+    return base - columns;
+}
+
+/* Whether a list holds `wanted`: a look at every column where lists are short, they are padded to whole vectors. */
+MF_INLINE int INAME(graph_holds)(const INDEX *columns, int64_t k, int64_t stride, INDEX wanted)
+{
+    typedef INDEX vindex __attribute__((vector_size(MF_VBYTES)));
+    if (stride > 32) return columns[INAME(graph_find)(columns, k, wanted)] == wanted;
+    vindex found = {0}, all = wanted - (vindex){0};
+    for (int64_t s = 0; s < stride; s += (int64_t)(sizeof(vindex) / sizeof(INDEX)))
+        found |= (vindex)(*(const vindex *)(columns + s) == all);
+    return vf64_any((vf64_mask)found);
+}
+
+/* The distance at which list i has j, which it has. */
+MF_INLINE REAL INAME(graph_length)(const mf_graph *g, int64_t i, int64_t j)
+{
+    const INDEX *columns = (const INDEX *)g->columns + i * g->stride;
+    return ((const REAL *)g->distances)[i * g->k + INAME(graph_find)(columns, g->k, (INDEX)j)];
+}
+
+/* Distances become weights, in place. */
+static void INAME(graph_weights)(REAL *values, int64_t count, mf_weights weights, REAL beta)
+{
+    if (weights == MF_BINARY)
+        for (int64_t i = 0; i < count; i++) values[i] = 1;
+    if (weights != MF_HEAT) return;
+    V scale = VOP(set)(beta);
+    for (int64_t i = 0; i < count; i += LANES) {
+        REAL last[MF_VBYTES / sizeof(REAL)] = {0};
+        int whole = count - i >= LANES;
+        if (!whole) memcpy(last, values + i, (size_t)(count - i) * sizeof(REAL));
+        V d = VOP(load)(whole ? values + i : last), w = NAME(exp)(-(d * d) / scale);
+        if (whole) VOP(store)(values + i, w);
+        else {
+            VOP(store)(last, w);
+            memcpy(values + i, last, (size_t)(count - i) * sizeof(REAL));
+        }
+    }
+}
+
+static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighbors, mf_graph *g, int64_t *bad, mf_run *run)
+{
+    enum { BLOCK = 256, AHEAD = 4 };
+    int64_t n = g->n, k = g->k, stride = g->stride = GRAPH_STRIDE(k), slots = mf_min(run->n_threads, GRAPH_MOST_SLOTS), total = 0, first_bad = INT64_MAX;
+    int64_t ends[GRAPH_MOST_SLOTS];
+    uint64_t print = 0;
+    INDEX *columns = g->columns = mf_alloc(n * stride, sizeof(INDEX)), *counts = mf_alloc(n * slots, sizeof(INDEX));
+    REAL *lengths = g->distances = mf_alloc(n * k, sizeof(REAL));
+    uint8_t *sides = g->sides = mf_alloc(n * k, 1);
+    int64_t *starts = g->starts = mf_alloc(n + 1, sizeof(int64_t)), *rows = g->rows = mf_alloc(n + 1, sizeof(int64_t));
+    INAME(single) *singles = mf_alloc(n * k + 1, sizeof(*singles)); /* mostly never touched */
+    INAME(entry) *turned = NULL;
+    int no_memory = !singles || !columns || !counts || !lengths || !sides || !starts || !rows, mutual = g->mutual;
+    *bad = -1;
+    if (no_memory) goto done;
+#pragma omp parallel num_threads(run->n_threads)
+    {
+        mf_pair *work = mf_alloc(k, sizeof(mf_pair));
+        if (!work) {
+#pragma omp atomic write
+            no_memory = 1;
+            mf_stop(run);
+        }
+#pragma omp for schedule(static) reduction(min : first_bad)
+        for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+            if (mf_poll(run) || !work) continue;
+            for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++)
+                if (!INAME(graph_list)(distances + i * k, neighbors + i * k, n, k, i, columns + i * stride,
+                                       lengths + i * k, work))
+                    first_bad = mf_min(first_bad, i);
+        }
+        mf_release(work);
+    }
+    if (first_bad < INT64_MAX) *bad = first_bad;
+    if (no_memory || run->stop || *bad >= 0) goto done;
+#pragma omp parallel for schedule(static, 1) num_threads(run->n_threads) reduction(+ : print)
+    for (int64_t slot = 0; slot < slots; slot++) {
+        INDEX *count = counts + slot * n;
+        memset(count, 0, (size_t)n * sizeof(INDEX));
+        INAME(single) *last = singles + n * slot / slots * k;
+        for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++) {
+            if (i % BLOCK == 0 && mf_poll(run)) break;
+            const INDEX *soon = columns + mf_min(i + AHEAD, n - 1) * stride;
+            for (int64_t s = 0; s < k && soon[s] != INDEX_MAX; s++) __builtin_prefetch(columns + soon[s] * stride);
+            int64_t edges = 0;
+            const INDEX *own = columns + i * stride;
+            for (int64_t s = 0; own[s] != INDEX_MAX; s++) { /* no branch on what the search finds */
+                int64_t j = own[s];
+                const INDEX *theirs = columns + j * stride;
+                int both = INAME(graph_holds)(theirs, k, stride, (INDEX)i);
+                REAL length = lengths[i * k + s];
+                sides[i * k + s] = both ? GRAPH_BOTH : GRAPH_OURS;
+                print += INAME(edge_print)(i, j, length) & -(uint64_t)both;
+                *last = (INAME(single)){{length, (INDEX)i}, (INDEX)j};
+                last += !both & !mutual;
+                edges += both | !mutual;
+            }
+            rows[i + 1] = edges;
+        }
+        ends[slot] = last - singles;
+        for (const INAME(single) *s = singles + n * slot / slots * k; s < last; s++) count[s->row]++;
+    }
+    if (run->stop) goto done;
+    g->uneven = print != 0;
+    if (g->uneven) {
+#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+        for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+            if (mf_poll(run)) continue;
+            for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++)
+                for (int64_t s = 0; columns[i * stride + s] != INDEX_MAX; s++)
+                    if (sides[i * k + s] == GRAPH_BOTH && INAME(graph_length)(g, columns[i * stride + s], i) < lengths[i * k + s])
+                        sides[i * k + s] = GRAPH_THEIRS;
+        }
+    }
+    /* Counts become offsets inside the turned entries of a row, which end with a mark. */
+#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+    for (int64_t j = 0; j < n; j++) {
+        INDEX sum = 0;
+        for (int64_t slot = 0; slot < slots; slot++) {
+            INDEX c = counts[slot * n + j];
+            counts[slot * n + j] = sum;
+            sum += c;
+        }
+        starts[j + 1] = sum;
+    }
+    starts[0] = rows[0] = 0;
+    for (int64_t j = 0; j < n; j++) {
+        total += rows[j + 1] + starts[j + 1];
+        rows[j + 1] = total;
+        starts[j + 1] += starts[j] + 1;
+    }
+    turned = g->turned = mf_alloc(starts[n], sizeof(*turned));
+    if (!turned) {
+        no_memory = 1;
+        goto done;
+    }
+#pragma omp parallel for schedule(static, 1) num_threads(run->n_threads)
+    for (int64_t slot = 0; slot < slots; slot++) {
+        INDEX *offset = counts + slot * n;
+        for (int64_t j = 0; j < n; j++) offset[j] += (INDEX)starts[j];
+        for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++) turned[starts[i + 1] - 1].column = INDEX_MAX;
+        for (int64_t s = n * slot / slots * k; s < ends[slot]; s++) turned[offset[singles[s].row]++] = singles[s].entry;
+    }
+done:
+    mf_release(counts);
+    mf_release(singles);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
+/* One row of the graph; `mutual` and `uneven` are constants here. */
+MF_INLINE void INAME(graph_row)(const mf_graph *g, int64_t row, int mutual, int uneven, INDEX *out_columns, REAL *values)
+{
+    const INDEX *own = (const INDEX *)g->columns + row * g->stride;
+    const REAL *length = (const REAL *)g->distances + row * g->k;
+    const uint8_t *side = g->sides + row * g->k;
+    const INAME(entry) *other = (const INAME(entry) *)g->turned + g->starts[row];
+    for (;;) {
+        INDEX ours = *own, theirs = other->column;
+        int from_own = ours < theirs; /* the two have no column in common */
+        if (!from_own && theirs == INDEX_MAX) return;
+        REAL d = from_own ? *length : other->distance;
+        if (uneven && from_own && *side == GRAPH_THEIRS) d = INAME(graph_length)(g, ours, row);
+        if (!mutual || *side != GRAPH_OURS) { /* mutual: nothing is turned */
+            *out_columns++ = from_own ? ours : theirs;
+            *values++ = d;
+        }
+        own += from_own, length += from_own, side += from_own, other += !from_own;
+    }
+}
+
+static mf_status INAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL beta, INDEX *indptr, INDEX *columns,
+                                   REAL *values, mf_run *run)
+{
+    enum { BLOCK = 256 };
+    int64_t n = g->n;
+    const int64_t *rows = g->rows;
+    indptr[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+    for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+        if (mf_poll(run)) continue;
+        int64_t begin = block * BLOCK, end = mf_min(begin + BLOCK, n);
+        for (int64_t i = begin; i < end; i++) {
+            if (g->mutual) INAME(graph_row)(g, i, 1, 1, columns + rows[i], values + rows[i]);
+            else if (g->uneven) INAME(graph_row)(g, i, 0, 1, columns + rows[i], values + rows[i]);
+            else INAME(graph_row)(g, i, 0, 0, columns + rows[i], values + rows[i]);
+            indptr[i + 1] = (INDEX)rows[i + 1];
+        }
+        INAME(graph_weights)(values + rows[begin], rows[end] - rows[begin], weights, beta);
+    }
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
