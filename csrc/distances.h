@@ -1,7 +1,7 @@
 /* sq_distances and gaussian: tiles finished into a matrix. Where |x|^2 + |y|^2 - 2x.y has lost too many digits to
  * cancellation (or overflowed) the entry is computed again from the differences; that depends on the pair alone. */
 #undef NEAR
-#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-6)
+#define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
 
 typedef struct {
     const REAL *x, *y, *x_norms, *y_norms;
@@ -55,8 +55,9 @@ static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int
                              mf_run *run)
 {
     enum { CHUNK_PANELS = 128 }; /* columns per task: wide enough to amortise packing the rows */
-    int symmetric = y == NULL;
-    if (symmetric) y = x, m = n;
+    /* Few features: writing is the work, so rows are written from left to right, and mirroring would not pay. */
+    int narrow = p <= 16, symmetric = y == NULL && !narrow;
+    if (!y) y = x, m = n;
     if (n == 0 || m == 0) return MF_OK;
     int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunks = mf_ceil_div(panels, CHUNK_PANELS);
     int64_t tasks = mf_ceil_div(n, block) * chunks;
@@ -86,10 +87,13 @@ static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int
                 if (symmetric) j0 = mf_max(j0, row0 / NR);
                 if (j0 >= j1) continue;
                 NAME(pack_rows)(x + row0 * p, size, p, shift, rows, row_norms);
-                NAME(distance_block) b = {x, y, row_norms, norms + j0 * NR, n, m, p, row0, j0 * NR, inv_sigma2, out,
-                                          symmetric};
-                NAME(sweep)(rows, mf_ceil_div(size, MR), columns + j0 * NR * p, j1 - j0, p, partial,
-                            NAME(distance_done), &b);
+                int64_t group = narrow ? MR : block;
+                for (int64_t r0 = 0; r0 < size; r0 += group) {
+                    NAME(distance_block) b = {x, y, row_norms + r0, norms + j0 * NR, n, m, p, row0 + r0, j0 * NR,
+                                              inv_sigma2, out, symmetric};
+                    NAME(sweep)(rows + r0 * p, mf_ceil_div(mf_min(group, size - r0), MR), columns + j0 * NR * p, j1 - j0,
+                                p, 0, partial, NAME(distance_done), &b);
+                }
             }
             mf_release(rows);
             mf_release(row_norms);

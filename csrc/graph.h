@@ -33,14 +33,16 @@ static void MF_JOIN(mf_graph_free, MF_LEVEL)(mf_graph *g)
 }
 #endif
 
+typedef INDEX INAME(vindex) __attribute__((vector_size(MF_VBYTES), may_alias));
+
 typedef struct {
     REAL distance;
     INDEX column;
 } INAME(entry);
 
 typedef struct {
-    INAME(entry) entry; /* as it will stand in `row` */
-    INDEX row;
+    REAL distance;
+    INDEX column, row; /* as it will stand in `row` */
 } INAME(single);
 
 /* Scrambles an edge. Over all entries (i, j), added where i < j and subtracted where i > j, scrambled edges cancel if
@@ -57,46 +59,49 @@ MF_INLINE uint64_t INAME(edge_print)(int64_t i, int64_t j, REAL weight)
     return (bits ^ sign) - sign;
 }
 
-/* Places by counting, without a branch; true where all are distinct. `width` is a constant, unused columns INDEX_MAX. */
-MF_INLINE int INAME(graph_places)(const INDEX *columns, int64_t k, int width, INDEX *places)
+/* A list of k <= width distinct neighbours, sorted by counting, without a branch on the columns; `width` is a constant.
+ * False, with nothing done that matters, where neighbours repeat, are `row` or out of range. */
+MF_INLINE int INAME(graph_count_sort)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
+                                      int width, INDEX *columns, REAL *lengths)
 {
-    int64_t sum = 0;
-    for (int s = 0; s < width; s++) places[s] = 0;
-    for (int64_t r = 0; r < k; r++) {
-        INDEX column = columns[r];
-        for (int s = 0; s < width; s++) places[s] += column < columns[s];
+    enum { STEP = MF_VBYTES / sizeof(INDEX), MOST = 32 / STEP };
+    INAME(vindex) column[MOST], place[MOST];
+    INDEX *each = (INDEX *)column;
+    const INDEX *places = (const INDEX *)place;
+    uint64_t taken = 0;
+    int unfit = 0;
+    for (int v = 0; v < width / STEP; v++) column[v] = INDEX_MAX - (INAME(vindex)){0}, place[v] = (INAME(vindex)){0};
+    for (int64_t s = 0; s < k; s++) {
+        unfit |= ((uint64_t)neighbors[s] >= (uint64_t)n) | (neighbors[s] == row);
+        each[s] = (INDEX)neighbors[s];
     }
-    for (int64_t s = 0; s < k; s++) sum += places[s];
-    return sum == k * (k - 1) / 2;
+    for (int64_t r = 0; r < k; r++) {
+        INAME(vindex) other = each[r] - (INAME(vindex)){0};
+        for (int v = 0; v < width / STEP; v++) place[v] -= (INAME(vindex))(other < column[v]);
+    }
+    for (int64_t s = 0; s < k; s++) {
+        columns[places[s]] = each[s];
+        lengths[places[s]] = distances[s];
+        taken |= (uint64_t)1 << places[s];
+    }
+    return !unfit && taken == ((uint64_t)1 << k) - 1;
 }
 
 /* One list, sorted by column, without its own row and with each neighbour once, at the smallest distance given for it.
  * What is left over at the end is INDEX_MAX. False where a neighbour is out of range. */
-MF_INLINE int INAME(graph_list)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
-                                INDEX *columns, REAL *lengths, mf_pair *work)
+static int INAME(graph_list)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
+                             INDEX *columns, REAL *lengths, mf_pair *work)
 {
-    enum { WIDEST = 32 };
-    int outside = 0, self = 0;
-    for (int64_t s = 0; s < k; s++) {
-        outside |= (uint64_t)neighbors[s] >= (uint64_t)n;
-        self |= neighbors[s] == row;
-    }
-    if (outside) return 0;
     for (int64_t s = k; s < GRAPH_STRIDE(k); s++) columns[s] = INDEX_MAX;
-    if (k <= WIDEST && !self) {
-        INDEX column[WIDEST], place[WIDEST];
-        for (int s = 0; s < WIDEST; s++) column[s] = INDEX_MAX;
-        for (int64_t s = 0; s < k; s++) column[s] = (INDEX)neighbors[s];
-        if (k <= WIDEST / 2 ? INAME(graph_places)(column, k, WIDEST / 2, place)
-                            : INAME(graph_places)(column, k, WIDEST, place)) {
-            for (int64_t s = 0; s < k; s++) {
-                columns[place[s]] = column[s];
-                lengths[place[s]] = distances[s];
-            }
-            return 1;
-        }
+    if (k <= 16) {
+        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 16, columns, lengths)) return 1;
+    } else if (k <= 32) {
+        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 32, columns, lengths)) return 1;
     }
-    for (int64_t s = 0; s < k; s++) work[s] = (mf_pair){(double)neighbors[s], s};
+    for (int64_t s = 0; s < k; s++) {
+        if ((uint64_t)neighbors[s] >= (uint64_t)n) return 0;
+        work[s] = (mf_pair){(double)neighbors[s], s};
+    }
     mf_pairs_sort(work, k);
     int64_t length = 0;
     for (int64_t s = 0; s < k; s++) {
@@ -122,15 +127,28 @@ MF_INLINE int64_t INAME(graph_find)(const INDEX *columns, int64_t k, INDEX wante
     return base - columns;
 }
 
-/* Whether a list holds `wanted`: a look at every column where lists are short, they are padded to whole vectors. */
-MF_INLINE int INAME(graph_holds)(const INDEX *columns, int64_t k, int64_t stride, INDEX wanted)
+/* Bit s: the s-th column of a list padded to whole vectors, at most 32 long, compares so with `other`. */
+#undef GRAPH_BITS
+#define GRAPH_BITS(bits, columns, stride, COMPARE, other)                                                               \
+    do {                                                                                                                \
+        INAME(vindex) all = (other) - (INAME(vindex)){0};                                                               \
+        (bits) = 0;                                                                                                     \
+        for (int64_t at = 0; at < (stride); at += (int64_t)(MF_VBYTES / sizeof(INDEX))) {                               \
+            INAME(vindex) mask = (INAME(vindex))(*(const INAME(vindex) *)((columns) + at) COMPARE all);                 \
+            (bits) |= (uint64_t)(sizeof(INDEX) == 4 ? vf32_bits((vf32_mask)mask) : vf64_bits((vf64_mask)mask)) << at;   \
+        }                                                                                                               \
+    } while (0)
+
+/* Where a list holds `wanted`, or -1. Short lists, padded to whole vectors, are looked through in one go. */
+MF_INLINE int64_t INAME(graph_place)(const INDEX *columns, int64_t k, int64_t stride, INDEX wanted)
 {
-    typedef INDEX vindex __attribute__((vector_size(MF_VBYTES)));
-    if (stride > 32) return columns[INAME(graph_find)(columns, k, wanted)] == wanted;
-    vindex found = {0}, all = wanted - (vindex){0};
-    for (int64_t s = 0; s < stride; s += (int64_t)(sizeof(vindex) / sizeof(INDEX)))
-        found |= (vindex)(*(const vindex *)(columns + s) == all);
-    return vf64_any((vf64_mask)found);
+    if (stride > 32) {
+        int64_t at = INAME(graph_find)(columns, k, wanted);
+        return columns[at] == wanted ? at : -1;
+    }
+    uint64_t bits;
+    GRAPH_BITS(bits, columns, stride, ==, wanted);
+    return bits ? __builtin_ctzll(bits) : -1;
 }
 
 /* The distance at which list i has j, which it has. */
@@ -195,6 +213,23 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
     }
     if (first_bad < INT64_MAX) *bad = first_bad;
     if (no_memory || run->stop || *bad >= 0) goto done;
+    /* Every pair is looked up once, from its lower end: sides are bytes that one thread writes. */
+    memset(sides, GRAPH_OURS, (size_t)(n * k));
+#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+    for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+        if (mf_poll(run)) continue;
+        for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
+            const INDEX *own = columns + i * stride, *soon = columns + mf_min(i + AHEAD, n - 1) * stride;
+            for (int64_t s = k - 1; s >= 0 && soon[s] > i + AHEAD; s--)
+                if (soon[s] < INDEX_MAX) __builtin_prefetch(columns + soon[s] * stride);
+            for (int64_t s = k - 1; s >= 0 && own[s] > i; s--) {
+                if (own[s] == INDEX_MAX) continue;
+                int64_t at = INAME(graph_place)(columns + own[s] * stride, k, stride, (INDEX)i);
+                if (at >= 0) sides[i * k + s] = sides[own[s] * k + at] = GRAPH_BOTH;
+            }
+        }
+    }
+    if (run->stop) goto done;
 #pragma omp parallel for schedule(static, 1) num_threads(run->n_threads) reduction(+ : print)
     for (int64_t slot = 0; slot < slots; slot++) {
         INDEX *count = counts + slot * n;
@@ -202,18 +237,13 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
         INAME(single) *last = singles + n * slot / slots * k;
         for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++) {
             if (i % BLOCK == 0 && mf_poll(run)) break;
-            const INDEX *soon = columns + mf_min(i + AHEAD, n - 1) * stride;
-            for (int64_t s = 0; s < k && soon[s] != INDEX_MAX; s++) __builtin_prefetch(columns + soon[s] * stride);
-            int64_t edges = 0;
             const INDEX *own = columns + i * stride;
-            for (int64_t s = 0; own[s] != INDEX_MAX; s++) { /* no branch on what the search finds */
-                int64_t j = own[s];
-                const INDEX *theirs = columns + j * stride;
-                int both = INAME(graph_holds)(theirs, k, stride, (INDEX)i);
+            int64_t edges = 0;
+            for (int64_t s = 0; own[s] != INDEX_MAX; s++) { /* no branch on the side */
+                int both = sides[i * k + s];
                 REAL length = lengths[i * k + s];
-                sides[i * k + s] = both ? GRAPH_BOTH : GRAPH_OURS;
-                print += INAME(edge_print)(i, j, length) & -(uint64_t)both;
-                *last = (INAME(single)){{length, (INDEX)i}, (INDEX)j};
+                print += INAME(edge_print)(i, own[s], length) & -(uint64_t)both;
+                *last = (INAME(single)){length, (INDEX)i, own[s]};
                 last += !both & !mutual;
                 edges += both | !mutual;
             }
@@ -261,12 +291,38 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
         INDEX *offset = counts + slot * n;
         for (int64_t j = 0; j < n; j++) offset[j] += (INDEX)starts[j];
         for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++) turned[starts[i + 1] - 1].column = INDEX_MAX;
-        for (int64_t s = n * slot / slots * k; s < ends[slot]; s++) turned[offset[singles[s].row]++] = singles[s].entry;
+        for (int64_t s = n * slot / slots * k; s < ends[slot]; s++)
+            turned[offset[singles[s].row]++] = (INAME(entry)){singles[s].distance, singles[s].column};
     }
 done:
     mf_release(counts);
     mf_release(singles);
     return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
+/* One row where lists are short, all edges count and have one distance: places by counting, so that no entry waits for
+ * the one before it. */
+MF_INLINE void INAME(graph_short_row)(const mf_graph *g, int64_t stride, int64_t row, INDEX *out_columns, REAL *values)
+{
+    const INDEX *own = (const INDEX *)g->columns + row * stride;
+    const REAL *length = (const REAL *)g->distances + row * g->k;
+    const INAME(entry) *other = (const INAME(entry) *)g->turned + g->starts[row];
+    int64_t others = g->starts[row + 1] - g->starts[row] - 1;
+    INDEX place[32] __attribute__((aligned(MF_ALIGN)));
+    for (int64_t s = 0; s < stride; s++) place[s] = (INDEX)s;
+    for (int64_t u = 0; u < others; u++) {
+        INDEX column = other[u].column;
+        uint64_t lower;
+        for (int64_t s = 0; s < stride; s++) place[s] += column < own[s];
+        GRAPH_BITS(lower, own, stride, <, column);
+        int64_t to = u + __builtin_popcountll(lower);
+        out_columns[to] = column;
+        values[to] = other[u].distance;
+    }
+    for (int64_t s = 0; own[s] != INDEX_MAX; s++) {
+        out_columns[place[s]] = own[s];
+        values[place[s]] = length[s];
+    }
 }
 
 /* One row of the graph; `mutual` and `uneven` are constants here. */
@@ -280,7 +336,8 @@ MF_INLINE void INAME(graph_row)(const mf_graph *g, int64_t row, int mutual, int 
         INDEX ours = *own, theirs = other->column;
         int from_own = ours < theirs; /* the two have no column in common */
         if (!from_own && theirs == INDEX_MAX) return;
-        REAL d = from_own ? *length : other->distance;
+        const REAL *given = from_own ? length : &other->distance; /* a choice of addresses needs no branch */
+        REAL d = *given;
         if (uneven && from_own && *side == GRAPH_THEIRS) d = INAME(graph_length)(g, ours, row);
         if (!mutual || *side != GRAPH_OURS) { /* mutual: nothing is turned */
             *out_columns++ = from_own ? ours : theirs;
@@ -304,7 +361,9 @@ static mf_status INAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL b
         for (int64_t i = begin; i < end; i++) {
             if (g->mutual) INAME(graph_row)(g, i, 1, 1, columns + rows[i], values + rows[i]);
             else if (g->uneven) INAME(graph_row)(g, i, 0, 1, columns + rows[i], values + rows[i]);
-            else INAME(graph_row)(g, i, 0, 0, columns + rows[i], values + rows[i]);
+            else if (g->stride > 32) INAME(graph_row)(g, i, 0, 0, columns + rows[i], values + rows[i]);
+            else if (g->stride == 16) INAME(graph_short_row)(g, 16, i, columns + rows[i], values + rows[i]);
+            else INAME(graph_short_row)(g, g->stride, i, columns + rows[i], values + rows[i]);
             indptr[i + 1] = (INDEX)rows[i + 1];
         }
         INAME(graph_weights)(values + rows[begin], rows[end] - rows[begin], weights, beta);

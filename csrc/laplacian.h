@@ -18,20 +18,26 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
         if (mf_poll(run)) continue;
         for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
             double degree = 0;
-            INDEX others = 0, begin = indptr[i], end = indptr[i + 1];
-            int outside = 0, negative = 0;
+            INDEX begin = indptr[i], end = indptr[i + 1], loops = 0;
+            int outside = 0, unfit = 0;
             for (INDEX e = begin; e < end; e++) {
-                INDEX j = columns[e];
-                REAL w = weights[e];
-                outside |= (j < 0) | (j >= n);
-                negative |= !(w >= 0 && w <= (sizeof(REAL) == 4 ? (REAL)3.40282347e+38f : (REAL)1.7976931348623157e308));
-                others += j != i;
-                degree += j == i ? 0 : (double)w;
-                print += j == i ? 0 : INAME(edge_print)(i, j, w);
+                int64_t j = columns[e];
+                outside |= (uint64_t)j >= (uint64_t)n;
+                unfit |= !(weights[e] >= 0) | !(weights[e] < (REAL)INFINITY);
+                loops += j == i;
+                degree += (double)weights[e];
+                print += INAME(edge_print)(i, j, weights[e]);
             }
-            found |= (outside ? MF_BAD_STRUCTURE : 0) | (negative ? MF_BAD_WEIGHT : 0);
+            if (loops) { /* rare: once more without them */
+                degree = 0;
+                for (INDEX e = begin; e < end; e++) {
+                    degree += columns[e] == i ? 0 : (double)weights[e];
+                    print -= columns[e] == i ? INAME(edge_print)(i, i, weights[e]) : 0;
+                }
+            }
+            found |= (outside ? MF_BAD_STRUCTURE : 0) | (unfit ? MF_BAD_WEIGHT : 0);
             degrees[i] = degree;
-            out_indptr[i + 1] = others + 1;
+            out_indptr[i + 1] = end - begin - loops + 1;
         }
     }
     out_indptr[0] = 0;

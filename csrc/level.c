@@ -12,17 +12,9 @@
 #include "affine.h"
 #include "exact.h"
 #include "kdtree.h"
-#define MF_I32 1
-#include "index.h"
-#include "graph.h"
-#include "laplacian.h"
-#undef MF_I32
-#define MF_I32 0
-#include "index.h"
-#include "graph.h"
-#include "laplacian.h"
-#undef MF_I32
 #include "sparse.h"
+#include "reservoir.h"
+#include "knn_screen.h"
 
 #undef MF_F32
 #define MF_F32 0
@@ -34,17 +26,16 @@
 #include "affine.h"
 #include "exact.h"
 #include "kdtree.h"
-#define MF_I32 1
-#include "index.h"
-#include "graph.h"
-#include "laplacian.h"
-#undef MF_I32
-#define MF_I32 0
-#include "index.h"
-#include "graph.h"
-#include "laplacian.h"
-#undef MF_I32
 #include "sparse.h"
+#include "reservoir.h"
+#include "knn_screen.h"
+
+/* kNN on either dtype screens in both. */
+#include "knn.h"
+#undef MF_F32
+#define MF_F32 1
+#include "real.h"
+#include "knn.h"
 
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
 #define MF_STRING2(x) #x
@@ -59,6 +50,8 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .rbf_apply_f64 = MF_SYMBOL(rbf_apply_f64),
     .affine_f32 = MF_SYMBOL(affine_f32),
     .affine_f64 = MF_SYMBOL(affine_f64),
+    .knn_f32 = MF_SYMBOL(knn_f32),
+    .knn_f64 = MF_SYMBOL(knn_f64),
     .kdtree_knn_f32 = MF_SYMBOL(kdtree_knn_f32),
     .kdtree_knn_f64 = MF_SYMBOL(kdtree_knn_f64),
     .graph_begin_f32 = MF_SYMBOL(graph_begin_f32),

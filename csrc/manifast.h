@@ -53,8 +53,14 @@ typedef struct mf_table {
     mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
                             double *out, mf_run *run);
 
-    /* The k rows of x nearest to each row of y, by increasing distance, ties by index; distances and indices are m x k.
-     * y == NULL: y is x and no row is its own neighbour. Needs k <= n, k < n without y. Made for few features. */
+    /* k nearest rows of y for each query, ascending by (distance, index); queries == NULL: for each row of y, itself
+     * left out. Exact: ranked by distances taken in double. k <= n, or n - 1 without queries. */
+    mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
+                         float *distances, int64_t *indices, mf_run *run);
+    mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
+                         double *distances, int64_t *indices, mf_run *run);
+
+    /* The same by a kd-tree, for few features. */
     mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
                                 float *distances, int64_t *indices, mf_run *run);
     mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,

@@ -91,7 +91,7 @@ static mf_status NAME(rbf_apply)(const REAL *x, int64_t n, const REAL *centers, 
                     memset(sums, 0, (size_t)(block * d) * sizeof(REAL));
                     NAME(rbf_block) b = {x + row0 * p, centers + c0 * p, norms + c0, x_norms, packed_coef + c0 * d,
                                          size, m - c0, p, d, inv_sigma2, sums};
-                    NAME(sweep)(rows + c0 * p, mf_ceil_div(mf_min(CENTER_BLOCK, m - c0), MR), columns, column_panels, p,
+                    NAME(sweep)(rows + c0 * p, mf_ceil_div(mf_min(CENTER_BLOCK, m - c0), MR), columns, column_panels, p, 0,
                                 partial, NAME(rbf_done), &b);
                     for (int64_t s = 0; s < column_panels * NR * d; s++) totals[s] += sums[s];
                 }

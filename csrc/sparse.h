@@ -1,4 +1,15 @@
 /* The sparse kernels as the table has them: columns are 32 or 64 bits wide, the caller says which. */
+#define MF_I32 1
+#include "index.h"
+#include "graph.h"
+#include "laplacian.h"
+#undef MF_I32
+#define MF_I32 0
+#include "index.h"
+#include "graph.h"
+#include "laplacian.h"
+#undef MF_I32
+
 static mf_status NAME(graph_begin)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
                                    int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run)
 {

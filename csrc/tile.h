@@ -20,11 +20,14 @@ typedef struct {
     V c[MR][2];
 } NAME(acc);
 
-MF_INLINE void NAME(tile)(int64_t p, const REAL *restrict a, const REAL *restrict b, NAME(acc) *restrict t)
+/* *t = *from (or 0) plus the products. */
+MF_INLINE void NAME(tile)(int64_t p, const REAL *restrict a, const REAL *restrict b, const NAME(acc) *from, NAME(acc) *t)
 {
-    V c00 = t->c[0][0], c01 = t->c[0][1], c10 = t->c[1][0], c11 = t->c[1][1];
-    V c20 = t->c[2][0], c21 = t->c[2][1], c30 = t->c[3][0], c31 = t->c[3][1];
-    V c40 = t->c[4][0], c41 = t->c[4][1], c50 = t->c[5][0], c51 = t->c[5][1];
+#define START(i, j) (from ? from->c[i][j] : VOP(set)(0))
+    V c00 = START(0, 0), c01 = START(0, 1), c10 = START(1, 0), c11 = START(1, 1);
+    V c20 = START(2, 0), c21 = START(2, 1), c30 = START(3, 0), c31 = START(3, 1);
+    V c40 = START(4, 0), c41 = START(4, 1), c50 = START(5, 0), c51 = START(5, 1);
+#undef START
     for (int64_t k = 0; k < p; k++, a += MR, b += NR) {
         V b0 = VOP(load)(b), b1 = VOP(load)(b + LANES), s;
         s = VOP(set)(a[0]), c00 = VOP(fma)(s, b0, c00), c01 = VOP(fma)(s, b1, c01);
@@ -110,7 +113,7 @@ static void NAME(pack_columns)(const REAL *y, int64_t rows, int64_t p, const REA
 static int64_t NAME(block_rows)(int64_t p)
 {
     int64_t fit = (int64_t)(192 * 1024 / sizeof(REAL)) / mf_min(p, PANEL_STEP);
-    return mf_max(1, mf_min(fit, 192) / MR) * MR;
+    return mf_max(1, mf_min(fit, 96) / MR) * MR;
 }
 
 /* Columns that are swept together when p needs several passes. */
@@ -119,9 +122,10 @@ static int64_t NAME(block_rows)(int64_t p)
 typedef void NAME(tile_done)(void *context, int64_t row, int64_t column, NAME(acc) *t);
 
 /* All tiles of row panels times column panels; `done` gets each finished one with its first row and column.
- * `partial` holds sums between passes: row_panels * SWEEP_PANELS tiles. */
+ * `partial` holds sums between passes: row_panels * SWEEP_PANELS tiles. A pass goes on with the sum of the one before
+ * or, with `separate`, starts at zero and is added to it: other bits, shorter chains of rounding. */
 MF_INLINE void NAME(sweep)(const REAL *rows, int64_t row_panels, const REAL *columns, int64_t column_panels, int64_t p,
-                           NAME(acc) *partial, NAME(tile_done) *done, void *context)
+                           int separate, NAME(acc) *partial, NAME(tile_done) *done, void *context)
 {
     for (int64_t j0 = 0; j0 < column_panels; j0 += SWEEP_PANELS) {
         int64_t j1 = mf_min(j0 + SWEEP_PANELS, column_panels);
@@ -129,9 +133,11 @@ MF_INLINE void NAME(sweep)(const REAL *rows, int64_t row_panels, const REAL *col
             int64_t step = mf_min(PANEL_STEP, p - k0);
             for (int64_t j = j0; j < j1; j++) {
                 for (int64_t i = 0; i < row_panels; i++) {
-                    NAME(acc) t = {0}, *rest = partial + i * SWEEP_PANELS + (j - j0);
-                    if (k0) t = *rest;
-                    NAME(tile)(step, rows + (i * p + k0) * MR, columns + (j * p + k0) * NR, &t);
+                    NAME(acc) t, *rest = partial + i * SWEEP_PANELS + (j - j0);
+                    NAME(tile)(step, rows + (i * p + k0) * MR, columns + (j * p + k0) * NR,
+                               k0 && !separate ? rest : NULL, &t);
+                    if (k0 && separate)
+                        for (int r = 0; r < MR; r++) t.c[r][0] += rest->c[r][0], t.c[r][1] += rest->c[r][1];
                     if (k0 + step < p) *rest = t;
                     else done(context, i * MR, j * NR, &t);
                 }

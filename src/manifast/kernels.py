@@ -7,6 +7,7 @@ result does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ import scipy.sparse as sp
 from manifast._core import affine as _affine
 from manifast._core import distances as _distances
 from manifast._core import graph as _graph
+from manifast._core import knn as _knn
 from manifast._core import rbf as _rbf
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_matrix, as_pair, as_positive
 
-__all__ = ["gaussian", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
+__all__ = ["gaussian", "knn", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
 
 
 def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
@@ -135,6 +137,90 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
         with kernel_threads(n_threads) as threads:
             _rbf.rbf_apply(x, c, w, inv_sigma2, out, threads)
     return out[:, 0] if vector else out
+
+
+def knn(
+    X: Any, k: int, *, queries: Any = None, algorithm: str = "auto", n_threads: int | None = None
+) -> tuple[Array, Array]:
+    """Exact k nearest neighbours by Euclidean distance.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        The points among which neighbours are sought.
+    k : int
+        Neighbours per row: at most n - 1, or n with queries.
+    queries : array of shape (m, p), optional
+        Rows to find neighbours for; X itself where omitted, and then a point is not its own neighbour.
+    algorithm : {"auto", "brute"}
+        All give the same answer.
+    n_threads : int, optional
+
+    Returns
+    -------
+    distances : array of shape (m, k)
+        Ascending.
+    indices : int64 array of shape (m, k)
+        Equal distances come in the order of their indices. Ranks follow distances taken in double precision, also
+        for float32 data.
+
+    Examples
+    --------
+    >>> from manifast.kernels import knn
+    >>> distances, indices = knn([[0.0], [1.0], [3.0]], 1)
+    >>> distances.ravel(), indices.ravel()
+    (array([1., 1., 2.]), array([1, 0, 1]))
+    """
+    if queries is None:
+        x, q = as_matrix(X, "X", min_rows=1), None
+        rows, most = x.shape[0], x.shape[0] - 1
+    else:
+        x, q = as_pair(X, queries, ("X", "queries"))
+        rows, most = q.shape[0], x.shape[0]
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= most:
+        raise ValueError(f"k must be an integer from 1 to {most} for {x.shape[0]} rows of X. Got {k!r} instead.")
+    if algorithm not in ("auto", "brute"):
+        raise ValueError(f"algorithm must be 'auto' or 'brute'. Got {algorithm!r} instead.")
+    if x.shape[0] >= 2**31:
+        raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
+    return _knn_scaled(x, q, int(k), n_threads)
+
+
+def _knn_scaled(x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
+    """The search, on doubles brought to a range where squares neither overflow nor vanish."""
+    unit = 1.0 if x.dtype == np.float32 else _unit(x)
+    far = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
+    if unit != 1.0:
+        x = x / unit
+    near = q
+    if q is not None and x.dtype == np.float64:
+        with np.errstate(over="ignore"):
+            near = q / unit if unit != 1.0 else q
+        far = ~(np.abs(near) < _BEYOND).all(axis=1)
+        if far.any():
+            near = np.ascontiguousarray(near[~far])
+    distances = np.empty((far.size - far.sum(), k), dtype=x.dtype)
+    indices = np.empty(distances.shape, dtype=np.int64)
+    with kernel_threads(n_threads) as threads:
+        _knn.knn(x, near, distances, indices, threads)
+    distances *= x.dtype.type(unit)
+    if not far.any():
+        return distances, indices
+    # Rows beyond all data: to double precision every point is equally far, so the first k are the neighbours.
+    all_distances, all_indices = np.empty((far.size, k)), np.tile(np.arange(k), (far.size, 1))
+    largest = np.abs(q[far]).max(axis=1, keepdims=True)
+    all_distances[far] = largest * np.linalg.norm(q[far] / largest, axis=1, keepdims=True)
+    all_distances[~far], all_indices[~far] = distances, indices
+    return all_distances, all_indices
+
+
+_SMALL, _LARGE, _BEYOND = 1e-120, 1e120, 1e140
+
+
+def _unit(x: Array) -> float:
+    """1 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
+    largest = max(x.max(), -x.min())
+    return 1.0 if largest == 0 or _SMALL < largest < _LARGE else float(2.0 ** np.floor(np.log2(largest)))
 
 
 def neighbor_graph(

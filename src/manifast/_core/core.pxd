@@ -67,6 +67,11 @@ cdef extern from "manifast.h" nogil:
                                         const double *degrees, const void *out_indptr,
                                         mf_normalization normalization, void *out_columns, double *out, mf_run *run) noexcept nogil
 
+        mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
+                             float *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
+                             double *distances, int64_t *indices, mf_run *run) noexcept nogil
+
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()
     const char *const *mf_levels()

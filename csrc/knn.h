@@ -1,0 +1,290 @@
+/* Exact brute-force kNN: screen in float32, rank the few candidates by `exact`, prove that nothing was missed.
+ *
+ * For a row x let D be the k-th smallest exact squared distance found. If another point had d^2 <= D, its norm would be
+ * at most |x| + sqrt(D) and its approximate distance at most D + err (2|x| + sqrt(D))^2; so where all points outside
+ * the candidates lie above that, the answer is proved. Rows without proof (near ties, tight clusters far apart) are
+ * screened again in double with more candidates, and what is then still open is scanned point by point. Every rung
+ * gives the neighbours in the order of `exact`, ties by index: the result depends on no block size and no schedule. */
+#undef SCREEN
+#define SCREEN(type, x) MF_JOIN(MF_JOIN(MF_JOIN(mf, x), type), MF_LEVEL)
+
+typedef struct {
+    double distance;
+    int64_t index;
+} NAME(neighbor);
+
+static int NAME(compare_neighbors)(const void *a, const void *b)
+{
+    const NAME(neighbor) *x = a, *y = b;
+    if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void NAME(sort_neighbors)(NAME(neighbor) *list, int64_t count)
+{
+    if (count > 48) {
+        qsort(list, (size_t)count, sizeof(*list), NAME(compare_neighbors));
+        return;
+    }
+    for (int64_t i = 1; i < count; i++) {
+        NAME(neighbor) item = list[i];
+        int64_t j = i;
+        for (; j > 0 && NAME(compare_neighbors)(&item, list + j - 1) < 0; j--) list[j] = list[j - 1];
+        list[j] = item;
+    }
+}
+
+/* What one search shares: points, where they are shifted to, and where results go. */
+typedef struct {
+    const REAL *y, *queries;
+    int64_t n, m, p, k;
+    int self;
+    const double *shift;
+    double scale;
+    REAL *distances;
+    int64_t *indices;
+    char *open; /* per query: 1 while its neighbours are not proved */
+} NAME(search);
+
+static void NAME(write_row)(const NAME(search) *s, int64_t row, const NAME(neighbor) *list)
+{
+    for (int64_t r = 0; r < s->k; r++) {
+        s->distances[row * s->k + r] = (REAL)sqrt(list[r].distance);
+        s->indices[row * s->k + r] = list[r].index;
+    }
+    s->open[row] = 0;
+}
+
+/* No point within squared distance `square` has an approximate one above this. The last term covers underflow. */
+static double NAME(reach)(double square, double norm, double error, int64_t p)
+{
+    double sum = 2 * norm + sqrt(square);
+    return square + error * sum * sum + (double)p * 1e-43;
+}
+
+/* Ranks the candidates of a query (approximately nearest k first) and writes the row if the ranking is proved:
+ * everything else is farther than `beyond` by an approximation good to error * (|x| + |y|)^2. */
+#undef SCREEN_INDEX_f32
+#undef SCREEN_INDEX_f64
+#define SCREEN_INDEX_f32 int32_t
+#define SCREEN_INDEX_f64 int64_t
+#undef DEFINE_SETTLE
+#define DEFINE_SETTLE(TYPE, T)                                                                                         \
+    static void NAME(settle_##T)(const NAME(search) *s, int64_t row, SCREEN(T, reservoir) *lists, int64_t list_row,    \
+                                 NAME(neighbor) *list)                                                                 \
+    {                                                                                                                  \
+        const REAL *x = s->queries + row * s->p;                                                                       \
+        double beyond = SCREEN(T, candidates)(lists, list_row, s->k, s->n - s->self);                                  \
+        const TYPE *approximate = lists->distance + list_row * lists->stride + lists->offset;                              \
+        const SCREEN_INDEX_##T *index = lists->index + list_row * lists->stride + lists->offset;                      \
+        double square = s->scale * s->scale, norm = 0, error = SCREEN(T, screen_error)(s->p), worst = 0;               \
+        for (int64_t k = 0; k < s->p; k++) norm += ((double)x[k] - s->shift[k]) * ((double)x[k] - s->shift[k]);        \
+        norm = sqrt(norm * square);                                                                                    \
+        if (lists->count[list_row] < s->k || !isfinite(norm)) return;                                                  \
+        int64_t count = 0;                                                                                             \
+        for (; count < s->k; count++) {                                                                                \
+            list[count].index = index[count];                                                                          \
+            list[count].distance = NAME(exact)(x, s->y + (int64_t)index[count] * s->p, s->p);                          \
+            if (list[count].distance > worst) worst = list[count].distance;                                            \
+        }                                                                                                              \
+        double reach = NAME(reach)(worst * square, norm, error, s->p);                                                 \
+        for (int64_t c = s->k; c < lists->count[list_row]; c++)                                                        \
+            if (approximate[c] <= reach) {                                                                             \
+                list[count].index = index[c];                                                                          \
+                list[count++].distance = NAME(exact)(x, s->y + (int64_t)index[c] * s->p, s->p);                        \
+            }                                                                                                          \
+        NAME(sort_neighbors)(list, count);                                                                             \
+        if (beyond > NAME(reach)(list[s->k - 1].distance * square, norm, error, s->p)) NAME(write_row)(s, row, list);  \
+    }
+
+DEFINE_SETTLE(float, f32)
+DEFINE_SETTLE(double, f64)
+
+/* One query against every point, by exact distance: the last rung. */
+static void NAME(scan_row)(const NAME(search) *s, int64_t row, SCREEN(f64, reservoir) *lists,
+                           NAME(neighbor) *list)
+{
+    const REAL *x = s->queries + row * s->p;
+    SCREEN(f64, reservoir_clear)(lists, 1);
+    for (int64_t j = 0; j < s->n; j++) {
+        if (s->self && j == row) continue;
+        double d = NAME(exact)(x, s->y + j * s->p, s->p);
+        if (d < lists->threshold[0]) SCREEN(f64, reservoir_add)(lists, 0, d, j);
+    }
+    SCREEN(f64, candidates)(lists, 0, s->k, s->n);
+    for (int64_t r = 0; r < s->k; r++) {
+        list[r].distance = lists->distance[lists->offset + r];
+        list[r].index = lists->index[lists->offset + r];
+    }
+    NAME(sort_neighbors)(list, s->k);
+    NAME(write_row)(s, row, list);
+}
+
+/* Largest |y - shift|, as a power of two to divide by. */
+static double NAME(unit_scale)(const REAL *y, int64_t n, int64_t p, const double *shift, int threads)
+{
+    double largest = 0;
+    (void)threads;
+#pragma omp parallel for reduction(max : largest) num_threads(threads)
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < p; k++) {
+            double v = fabs((double)y[i * p + k] - shift[k]);
+            if (v > largest) largest = v;
+        }
+    return largest > 0 && isfinite(largest) ? ldexp(1.0, -ilogb(largest)) : 1.0;
+}
+
+/* The panels of one screening dtype filled from this dtype. */
+#undef FILL
+#define FILL(T) SCREEN(T, MF_JOIN(fill, DTYPE))
+
+/* Rung 1 for self-kNN, float32 tiles of half the matrix. Returns 1 when memory runs out. */
+static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
+{
+    enum { WIDTH = 2 * MF_VBYTES / sizeof(float) };
+    int64_t panels = mf_ceil_div(s->n, WIDTH);
+    int no_memory = 0;
+    SCREEN(f32, reservoir) lists;
+    float *columns = mf_alloc(panels * WIDTH * s->p, sizeof(float)), *norms = mf_alloc(panels * WIDTH, sizeof(float));
+    if (!SCREEN(f32, reservoir_open)(&lists, s->n, keep) || !columns || !norms) no_memory = 1;
+    else {
+        SCREEN(f32, reservoir_clear)(&lists, s->n);
+#pragma omp parallel num_threads(run->n_threads)
+        {
+            SCREEN(f32, screen_work) w;
+            NAME(neighbor) *list = mf_alloc(keep + 64, sizeof(*list));
+            if (!SCREEN(f32, screen_work_open)(&w, s->p) || !list) {
+#pragma omp atomic write
+                no_memory = 1;
+                mf_stop(run);
+            }
+#pragma omp for schedule(static)
+            for (int64_t j = 0; j < panels; j++)
+                FILL(f32)(s->y + j * WIDTH * s->p, mf_min(WIDTH, s->n - j * WIDTH), s->p, s->shift, s->scale, 0,
+                          columns + j * WIDTH * s->p, norms + j * WIDTH);
+            SCREEN(f32, screen_self)(columns, norms, s->n, s->p, &lists, &w, run);
+#pragma omp for schedule(dynamic, 64)
+            for (int64_t row = 0; row < s->n; row++)
+                if (!mf_poll(run)) NAME(settle_f32)(s, row, &lists, row, list);
+            SCREEN(f32, screen_work_close)(&w);
+            mf_release(list);
+        }
+    }
+    SCREEN(f32, reservoir_close)(&lists);
+    mf_release(columns);
+    mf_release(norms);
+    return no_memory;
+}
+
+/* A rung for `count` queries x that are the rows `rows` of the search, screened in TYPE. */
+#undef DEFINE_RUNG
+#define DEFINE_RUNG(TYPE, T)                                                                                           \
+    static int NAME(rung_##T)(const NAME(search) *s, const REAL *x, const int64_t *rows, int64_t count, int64_t keep,  \
+                              mf_run *run)                                                                             \
+    {                                                                                                                  \
+        int64_t width = SCREEN(T, chunk_columns)(s->p);                                                                \
+        int no_memory = 0;                                                                                             \
+        SCREEN(T, reservoir) lists;                                                                                    \
+        TYPE *chunk = mf_alloc(width * s->p, sizeof(TYPE)), *norms = mf_alloc(width, sizeof(TYPE));                    \
+        if (!SCREEN(T, reservoir_open)(&lists, count, keep) || !chunk || !norms) no_memory = 1;                        \
+        else {                                                                                                         \
+            SCREEN(T, reservoir_clear)(&lists, count);                                                                 \
+            _Pragma("omp parallel num_threads(run->n_threads)")                                                        \
+            {                                                                                                          \
+                SCREEN(T, screen_work) w;                                                                              \
+                NAME(neighbor) *list = mf_alloc(keep + 64, sizeof(*list));                                                  \
+                if (!SCREEN(T, screen_work_open)(&w, s->p) || !list) {                                                 \
+                    _Pragma("omp atomic write")                                                                        \
+                    no_memory = 1;                                                                                     \
+                    mf_stop(run);                                                                                      \
+                }                                                                                                      \
+                SCREEN(T, screen_queries)((const char *)x, count, (const char *)s->y, s->n, s->p, sizeof(REAL),        \
+                                          FILL(T), s->shift, s->scale, s->self ? rows : NULL, &lists, chunk, norms,    \
+                                          &w, run);                                                                    \
+                _Pragma("omp for schedule(dynamic, 64)")                                                               \
+                for (int64_t i = 0; i < count; i++)                                                                    \
+                    if (!mf_poll(run)) NAME(settle_##T)(s, rows[i], &lists, i, list);                                  \
+                SCREEN(T, screen_work_close)(&w);                                                                      \
+                mf_release(list);                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        SCREEN(T, reservoir_close)(&lists);                                                                            \
+        mf_release(chunk);                                                                                             \
+        mf_release(norms);                                                                                             \
+        return no_memory;                                                                                              \
+    }
+DEFINE_RUNG(float, f32)
+DEFINE_RUNG(double, f64)
+
+/* The last rung for all rows still open. */
+static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
+{
+    int no_memory = 0;
+#pragma omp parallel num_threads(run->n_threads)
+    {
+        SCREEN(f64, reservoir) lists;
+        NAME(neighbor) *list = mf_alloc(s->k, sizeof(*list));
+        int ready = SCREEN(f64, reservoir_open)(&lists, 1, s->k) && list;
+        if (!ready) {
+#pragma omp atomic write
+            no_memory = 1;
+            mf_stop(run);
+        }
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t row = 0; row < s->m; row++)
+            if (s->open[row] && ready && !mf_poll(run)) NAME(scan_row)(s, row, &lists, list);
+        SCREEN(f64, reservoir_close)(&lists);
+        mf_release(list);
+    }
+    return no_memory;
+}
+
+/* k nearest of y for each query (NULL: for each row of y, itself left out); k <= n, or n - 1 without queries. */
+static mf_status NAME(knn)(const REAL *y, int64_t n, const REAL *queries, int64_t m, int64_t p, int64_t k,
+                           REAL *distances, int64_t *indices, mf_run *run)
+{
+    enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
+    int self = queries == NULL, no_memory = 0;
+    if (self) queries = y, m = n;
+    if (m == 0 || k == 0) return MF_OK;
+    int64_t keep = mf_min(k + 6 + k / 8, n), keep_more = mf_min(2 * k + 64, n);
+    int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
+    round = mf_min(round, m);
+    REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;
+    double *shift = mf_alloc(p, sizeof(double));
+    char *open = mf_alloc(m, 1);
+    int64_t *rows = mf_alloc(round, sizeof(int64_t));
+    if (!shift_real || !shift || !open || !rows) no_memory = 1;
+    else {
+        NAME(find_shift)(y, n, p, shift_real);
+        for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
+        memset(open, 1, (size_t)m);
+        NAME(search) s = {y, queries, n, m, p, k, self, shift, NAME(unit_scale)(y, n, p, shift, run->n_threads),
+                          distances, indices, open};
+        if (self && n * (2 * keep + 32) * 8 <= SELF_LIST_BYTES) no_memory = NAME(search_self)(&s, keep, run);
+        else
+            for (int64_t q0 = 0; q0 < m && !no_memory && !run->stop; q0 += round) {
+                int64_t count = mf_min(round, m - q0);
+                for (int64_t i = 0; i < count; i++) rows[i] = q0 + i;
+                no_memory = NAME(rung_f32)(&s, queries + q0 * p, rows, count, keep, run);
+            }
+        for (int64_t q = 0; q < m && !no_memory && !run->stop;) {
+            int64_t count = 0;
+            for (; q < m && count < round; q++) {
+                if (!open[q]) continue;
+                if (!gathered && !(gathered = mf_alloc(round * p, sizeof(REAL)))) break;
+                memcpy(gathered + count * p, queries + q * p, (size_t)p * sizeof(REAL));
+                rows[count++] = q;
+            }
+            if (count && gathered) no_memory = NAME(rung_f64)(&s, gathered, rows, count, keep_more, run);
+            else no_memory = q < m;
+        }
+        if (!no_memory && !run->stop) no_memory = NAME(scan_open)(&s, run);
+    }
+    mf_release(shift_real);
+    mf_release(shift);
+    mf_release(open);
+    mf_release(rows);
+    mf_release(gathered);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}
