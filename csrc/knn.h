@@ -8,32 +8,6 @@
 #undef SCREEN
 #define SCREEN(type, x) MF_JOIN(MF_JOIN(MF_JOIN(mf, x), type), MF_LEVEL)
 
-typedef struct {
-    double distance;
-    int64_t index;
-} NAME(neighbor);
-
-static int NAME(compare_neighbors)(const void *a, const void *b)
-{
-    const NAME(neighbor) *x = a, *y = b;
-    if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-static void NAME(sort_neighbors)(NAME(neighbor) *list, int64_t count)
-{
-    if (count > 48) {
-        qsort(list, (size_t)count, sizeof(*list), NAME(compare_neighbors));
-        return;
-    }
-    for (int64_t i = 1; i < count; i++) {
-        NAME(neighbor) item = list[i];
-        int64_t j = i;
-        for (; j > 0 && NAME(compare_neighbors)(&item, list + j - 1) < 0; j--) list[j] = list[j - 1];
-        list[j] = item;
-    }
-}
-
 /* What one search shares: points, where they are shifted to, and where results go. */
 typedef struct {
     const REAL *y, *queries;
@@ -46,10 +20,10 @@ typedef struct {
     char *open; /* per query: 1 while its neighbours are not proved */
 } NAME(search);
 
-static void NAME(write_row)(const NAME(search) *s, int64_t row, const NAME(neighbor) *list)
+static void NAME(write_row)(const NAME(search) *s, int64_t row, const mf_pair *list)
 {
     for (int64_t r = 0; r < s->k; r++) {
-        s->distances[row * s->k + r] = (REAL)sqrt(list[r].distance);
+        s->distances[row * s->k + r] = (REAL)sqrt(list[r].key);
         s->indices[row * s->k + r] = list[r].index;
     }
     s->open[row] = 0;
@@ -71,7 +45,7 @@ static double NAME(reach)(double square, double norm, double error, int64_t p)
 #undef DEFINE_SETTLE
 #define DEFINE_SETTLE(TYPE, T)                                                                                         \
     static void NAME(settle_##T)(const NAME(search) *s, int64_t row, SCREEN(T, reservoir) *lists, int64_t list_row,    \
-                                 NAME(neighbor) *list)                                                                 \
+                                 mf_pair *list)                                                                 \
     {                                                                                                                  \
         const REAL *x = s->queries + row * s->p;                                                                       \
         double beyond = SCREEN(T, candidates)(lists, list_row, s->k, s->n - s->self);                                  \
@@ -84,17 +58,17 @@ static double NAME(reach)(double square, double norm, double error, int64_t p)
         int64_t count = 0;                                                                                             \
         for (; count < s->k; count++) {                                                                                \
             list[count].index = index[count];                                                                          \
-            list[count].distance = NAME(exact)(x, s->y + (int64_t)index[count] * s->p, s->p);                          \
-            if (list[count].distance > worst) worst = list[count].distance;                                            \
+            list[count].key = NAME(exact)(x, s->y + (int64_t)index[count] * s->p, s->p);                          \
+            if (list[count].key > worst) worst = list[count].key;                                            \
         }                                                                                                              \
         double reach = NAME(reach)(worst * square, norm, error, s->p);                                                 \
         for (int64_t c = s->k; c < lists->count[list_row]; c++)                                                        \
             if (approximate[c] <= reach) {                                                                             \
                 list[count].index = index[c];                                                                          \
-                list[count++].distance = NAME(exact)(x, s->y + (int64_t)index[c] * s->p, s->p);                        \
+                list[count++].key = NAME(exact)(x, s->y + (int64_t)index[c] * s->p, s->p);                        \
             }                                                                                                          \
-        NAME(sort_neighbors)(list, count);                                                                             \
-        if (beyond > NAME(reach)(list[s->k - 1].distance * square, norm, error, s->p)) NAME(write_row)(s, row, list);  \
+        mf_pairs_sort(list, count);                                                                             \
+        if (beyond > NAME(reach)(list[s->k - 1].key * square, norm, error, s->p)) NAME(write_row)(s, row, list);  \
     }
 
 DEFINE_SETTLE(float, f32)
@@ -102,7 +76,7 @@ DEFINE_SETTLE(double, f64)
 
 /* One query against every point, by exact distance: the last rung. */
 static void NAME(scan_row)(const NAME(search) *s, int64_t row, SCREEN(f64, reservoir) *lists,
-                           NAME(neighbor) *list)
+                           mf_pair *list)
 {
     const REAL *x = s->queries + row * s->p;
     SCREEN(f64, reservoir_clear)(lists, 1);
@@ -113,10 +87,10 @@ static void NAME(scan_row)(const NAME(search) *s, int64_t row, SCREEN(f64, reser
     }
     SCREEN(f64, candidates)(lists, 0, s->k, s->n);
     for (int64_t r = 0; r < s->k; r++) {
-        list[r].distance = lists->distance[lists->offset + r];
+        list[r].key = lists->distance[lists->offset + r];
         list[r].index = lists->index[lists->offset + r];
     }
-    NAME(sort_neighbors)(list, s->k);
+    mf_pairs_sort(list, s->k);
     NAME(write_row)(s, row, list);
 }
 
@@ -152,7 +126,7 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
 #pragma omp parallel num_threads(run->n_threads)
         {
             SCREEN(f32, screen_work) w;
-            NAME(neighbor) *list = mf_alloc(keep + 64, sizeof(*list));
+            mf_pair *list = mf_alloc(keep + 64, sizeof(*list));
             if (!SCREEN(f32, screen_work_open)(&w, s->p) || !list) {
 #pragma omp atomic write
                 no_memory = 1;
@@ -192,7 +166,7 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
             _Pragma("omp parallel num_threads(run->n_threads)")                                                        \
             {                                                                                                          \
                 SCREEN(T, screen_work) w;                                                                              \
-                NAME(neighbor) *list = mf_alloc(keep + 64, sizeof(*list));                                                  \
+                mf_pair *list = mf_alloc(keep + 64, sizeof(*list));                                                  \
                 if (!SCREEN(T, screen_work_open)(&w, s->p) || !list) {                                                 \
                     _Pragma("omp atomic write")                                                                        \
                     no_memory = 1;                                                                                     \
@@ -223,7 +197,7 @@ static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
 #pragma omp parallel num_threads(run->n_threads)
     {
         SCREEN(f64, reservoir) lists;
-        NAME(neighbor) *list = mf_alloc(s->k, sizeof(*list));
+        mf_pair *list = mf_alloc(s->k, sizeof(*list));
         int ready = SCREEN(f64, reservoir_open)(&lists, 1, s->k) && list;
         if (!ready) {
 #pragma omp atomic write

@@ -1,6 +1,7 @@
 /* All kernels of one instruction set. Compiled once per level with MF_LEVEL and that level's flags. */
 #include "common.h"
 #include "simd.h"
+#include "order.h"
 
 #define MF_F32 1
 #include "real.h"
@@ -10,6 +11,8 @@
 #include "rbf.h"
 #include "affine.h"
 #include "exact.h"
+#include "kdtree.h"
+#include "sparse.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 
@@ -23,6 +26,8 @@
 #include "affine.h"
 #include "l1.h"
 #include "exact.h"
+#include "kdtree.h"
+#include "sparse.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 
@@ -51,4 +56,15 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .l1_code_f32 = MF_SYMBOL(l1_code_f32),
     .l1_code_f64 = MF_SYMBOL(l1_code_f64),
     .l1_collect = MF_SYMBOL(l1_collect_f64),
+    .kdtree_knn_f32 = MF_SYMBOL(kdtree_knn_f32),
+    .kdtree_knn_f64 = MF_SYMBOL(kdtree_knn_f64),
+    .graph_begin_f32 = MF_SYMBOL(graph_begin_f32),
+    .graph_begin_f64 = MF_SYMBOL(graph_begin_f64),
+    .graph_fill_f32 = MF_SYMBOL(graph_fill_f32),
+    .graph_fill_f64 = MF_SYMBOL(graph_fill_f64),
+    .graph_free = MF_SYMBOL(graph_free),
+    .laplacian_begin_f32 = MF_SYMBOL(laplacian_begin_f32),
+    .laplacian_begin_f64 = MF_SYMBOL(laplacian_begin_f64),
+    .laplacian_fill_f32 = MF_SYMBOL(laplacian_fill_f32),
+    .laplacian_fill_f64 = MF_SYMBOL(laplacian_fill_f64),
 };

@@ -20,6 +20,16 @@ typedef struct mf_run {
     double last_poll; /* seconds, calling thread only */
 } mf_run;
 
+/* What an edge of length d weighs: exp(-d^2 / beta), 1, or d itself. */
+typedef enum mf_weights { MF_HEAT = 0, MF_BINARY = 1, MF_DISTANCE = 2 } mf_weights;
+
+typedef enum mf_normalization { MF_PLAIN = 0, MF_SYMMETRIC = 1, MF_RANDOM_WALK = 2 } mf_normalization;
+
+/* Rows or columns out of range; a weight that is negative or not finite; entries (i, j) and (j, i) that differ. */
+typedef enum mf_flaw { MF_BAD_STRUCTURE = 1, MF_BAD_WEIGHT = 2, MF_NOT_SYMMETRIC = 4 } mf_flaw;
+
+typedef struct mf_graph mf_graph; /* a graph between its two steps */
+
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
     const char *level;
@@ -61,6 +71,41 @@ typedef struct mf_table {
                              double tol, const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
                              signed char *status, mf_run *run);
     void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values);
+
+    /* The same by a kd-tree, for few features. */
+    mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
+                                float *distances, int64_t *indices, mf_run *run);
+    mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,
+                                double *distances, int64_t *indices, mf_run *run);
+
+    /* Lists of k neighbours and their distances to a symmetric CSR graph, in two steps: `begin` makes *graph and says
+     * how many entries it has, `fill` writes it; `free` in any case. An edge joins i and j where either lists
+     * the other, or where both do (mutual). `wide`: indptr and columns are int64, else int32; 2 n k must fit.
+     * *bad is the first row with a neighbour outside [0, n), or -1. */
+    mf_status (*graph_begin_f32)(const float *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
+                                 int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run);
+    mf_status (*graph_begin_f64)(const double *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
+                                 int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run);
+    mf_status (*graph_fill_f32)(const mf_graph *graph, mf_weights weights, float beta, void *indptr, void *columns,
+                                float *values, mf_run *run);
+    mf_status (*graph_fill_f64)(const mf_graph *graph, mf_weights weights, double beta, void *indptr, void *columns,
+                                double *values, mf_run *run);
+    void (*graph_free)(mf_graph *graph);
+
+    /* The Laplacian of a CSR graph with sorted columns, in two steps: `begin` fills degrees and
+     * out_indptr and says what is wrong with the graph (a sum of mf_flaw), `fill` writes the entries. */
+    mf_status (*laplacian_begin_f32)(int wide, int64_t n, int64_t entries, const void *indptr, const void *columns,
+                                     const float *weights, double *degrees, void *out_indptr, int *flaws,
+                                     mf_run *run);
+    mf_status (*laplacian_begin_f64)(int wide, int64_t n, int64_t entries, const void *indptr, const void *columns,
+                                     const double *weights, double *degrees, void *out_indptr, int *flaws,
+                                     mf_run *run);
+    mf_status (*laplacian_fill_f32)(int wide, int64_t n, const void *indptr, const void *columns, const float *weights,
+                                    const double *degrees, const void *out_indptr,
+                                    mf_normalization normalization, void *out_columns, float *out, mf_run *run);
+    mf_status (*laplacian_fill_f64)(int wide, int64_t n, const void *indptr, const void *columns, const double *weights,
+                                    const double *degrees, const void *out_indptr,
+                                    mf_normalization normalization, void *out_columns, double *out, mf_run *run);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

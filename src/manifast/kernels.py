@@ -12,17 +12,19 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy.sparse as sp
 
 from manifast._core import affine as _affine
 from manifast._core import distances as _distances
+from manifast._core import graph as _graph
+from manifast._core import kdtree as _kdtree
 from manifast._core import knn as _knn
 from manifast._core import l1 as _l1
 from manifast._core import rbf as _rbf
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
 
-__all__ = ["gaussian", "knn", "l1_code", "rbf_apply", "sq_distances"]
+__all__ = ["gaussian", "knn", "l1_code", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
 
 
 def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
@@ -153,8 +155,8 @@ def knn(
         Neighbours per row: at most n - 1, or n with queries.
     queries : array of shape (m, p), optional
         Rows to find neighbours for; X itself where omitted, and then a point is not its own neighbour.
-    algorithm : {"auto", "brute"}
-        All give the same answer.
+    algorithm : {"auto", "brute", "tree"}
+        Brute force, or a kd-tree, which wins for few features. Both give the same answer, to the last bit.
     n_threads : int, optional
 
     Returns
@@ -174,38 +176,46 @@ def knn(
     """
     if queries is None:
         x, q = as_matrix(X, "X", min_rows=1), None
-        rows, most = x.shape[0], x.shape[0] - 1
+        most = x.shape[0] - 1
     else:
         x, q = as_pair(X, queries, ("X", "queries"))
-        rows, most = q.shape[0], x.shape[0]
+        most = x.shape[0]
     if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= most:
         raise ValueError(f"k must be an integer from 1 to {most} for {x.shape[0]} rows of X. Got {k!r} instead.")
-    if algorithm not in ("auto", "brute"):
-        raise ValueError(f"algorithm must be 'auto' or 'brute'. Got {algorithm!r} instead.")
+    if algorithm not in ("auto", "brute", "tree"):
+        raise ValueError(f"algorithm must be 'auto', 'brute' or 'tree'. Got {algorithm!r} instead.")
     if x.shape[0] >= 2**31:
         raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
-    return _knn_scaled(x, q, int(k), n_threads)
+    tree = algorithm == "tree" or (algorithm == "auto" and _tree_pays(x, int(k)))
+    return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, int(k), n_threads)
 
 
-def _knn_scaled(x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
+def _tree_pays(x: Array, k: int) -> bool:
+    """Whether a kd-tree beats brute force."""
+    n, p = x.shape
+    return p <= 8 and n >= 256
+
+
+def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
     """The search, on doubles brought to a range where squares neither overflow nor vanish."""
     unit = 1.0 if x.dtype == np.float32 else _unit(x)
-    far = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
     if unit != 1.0:
         x = x / unit
+    far: Array = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
     near = q
     if q is not None and x.dtype == np.float64:
         with np.errstate(over="ignore"):
             near = q / unit if unit != 1.0 else q
-        far = ~(np.abs(near) < _BEYOND).all(axis=1)
+        far = (np.abs(near) >= _BEYOND).any(axis=1)
         if far.any():
             near = np.ascontiguousarray(near[~far])
-    distances = np.empty((far.size - far.sum(), k), dtype=x.dtype)
+    distances = np.empty((np.count_nonzero(~far), k), dtype=x.dtype)
     indices = np.empty(distances.shape, dtype=np.int64)
     with kernel_threads(n_threads) as threads:
-        _knn.knn(x, near, distances, indices, threads)
-    distances *= x.dtype.type(unit)
-    if not far.any():
+        search(x, near, distances, indices, threads)
+    if unit != 1.0:
+        distances *= unit
+    if q is None or not far.any():
         return distances, indices
     # Rows beyond all data: to double precision every point is equally far, so the first k are the neighbours.
     all_distances, all_indices = np.empty((far.size, k)), np.tile(np.arange(k), (far.size, 1))
@@ -233,7 +243,7 @@ def l1_code(
     exclude: Any = None,
     tol: float = 1e-9,
     n_threads: int | None = None,
-) -> tuple[csr_array, Array | None]:
+) -> tuple[sp.csr_array, Array | None]:
     """Sparse codes of the rows of X in the rows of a dictionary, by an exact homotopy.
 
     Minimises ``½|x - a D - e|² + lam (|a|₁ + |e|₁)`` for every row x.
@@ -281,7 +291,7 @@ def l1_code(
         indptr, indices, values, status = _l1.l1_code(x, d, penalty, tolerance, skip, e, threads)
     if max(len(values), atoms) < 2**31:
         indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
-    codes = csr_array((values.astype(x.dtype, copy=False), indices, indptr), shape=(n, atoms))
+    codes = sp.csr_array((values.astype(x.dtype, copy=False), indices, indptr), shape=(n, atoms))
     if x.dtype == np.float32:
         codes.eliminate_zeros()
     out_of_reach, uncertified = int((status == 1).sum()), int((status == 2).sum())
@@ -311,6 +321,187 @@ def _as_exclude(exclude: Any, n: int, atoms: int) -> Array:
             f"exclude must hold atom numbers from 0 to {atoms - 1}, or -1. Got {array.min()} to {array.max()} instead."
         )
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def neighbor_graph(
+    distances: Any,
+    indices: Any,
+    *,
+    weights: str = "heat",
+    beta: float | None = None,
+    mode: str = "union",
+    n_threads: int | None = None,
+) -> sp.csr_array:
+    """Symmetric weighted graph from lists of neighbours.
+
+    Parameters
+    ----------
+    distances : array of shape (n, k)
+        Distances to the neighbours, as `knn` returns them. Not negative.
+    indices : integer array of shape (n, k)
+        The neighbours, numbers from 0 to n - 1. A row that lists itself gets no self-loop from it.
+    weights : {"heat", "binary", "distance"}
+        What an edge of length d weighs: exp(-d² / beta), 1, or d itself.
+    beta : float
+        Width of the heat weights, in squared units of the distances; required for them and only for them.
+    mode : {"union", "mutual"}
+        Join i and j where either lists the other, or only where both do.
+    n_threads : int, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n)
+        Exactly symmetric, columns sorted, nothing on the diagonal. Where a pair is listed with several distances the
+        smallest counts. Edges stay stored where their weight is 0 (a distance of 0, or exp that has faded to 0).
+
+    Examples
+    --------
+    >>> from manifast.kernels import neighbor_graph
+    >>> neighbor_graph([[1.0], [1.0], [2.0]], [[1], [0], [1]], weights="distance").toarray()
+    array([[0., 1., 0.],
+           [1., 0., 2.],
+           [0., 2., 0.]])
+    """
+    d = as_matrix(distances, "distances")
+    neighbors = np.asarray(indices)
+    if neighbors.dtype.kind not in "iu":
+        raise ValueError(f"indices must be integers. Got dtype {neighbors.dtype} instead.")
+    if neighbors.shape != d.shape:
+        raise ValueError(f"indices must have the shape of distances, {d.shape}. Got {neighbors.shape} instead.")
+    if weights not in ("heat", "binary", "distance"):
+        raise ValueError(f"weights must be 'heat', 'binary' or 'distance'. Got {weights!r} instead.")
+    if mode not in ("union", "mutual"):
+        raise ValueError(f"mode must be 'union' or 'mutual'. Got {mode!r} instead.")
+    if d.size and d.min() < 0:
+        raise ValueError("distances must not be negative. Got some that are.")
+    if weights == "heat":
+        d, width = _unit_beta(d, as_positive(beta, "beta"))
+    elif beta is not None:
+        raise ValueError(f"beta must be None for {weights} weights. Got {beta!r} instead.")
+    else:
+        width = 1.0
+    n, k = d.shape
+    wide = n >= _INT32_MAX or 2 * n * k >= _INT32_MAX
+    with kernel_threads(n_threads) as threads:
+        made = _graph.neighbor_graph(
+            d,
+            np.ascontiguousarray(neighbors, dtype=np.int64),
+            mode == "mutual",
+            ("heat", "binary", "distance").index(weights),
+            width,
+            wide,
+            threads,
+        )
+    if isinstance(made, int):
+        raise ValueError(f"indices must be between 0 and n - 1 = {n - 1}. Got {neighbors[made]} in row {made}.")
+    return _csr(*made, n)
+
+
+def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None = None) -> tuple[sp.csr_array, Array]:
+    """Laplacian of a symmetric weighted graph, and its degrees.
+
+    Parameters
+    ----------
+    W : sparse or dense matrix of shape (n, n)
+        Symmetric, with finite weights that are not negative. Asymmetry of the size of rounding, 1e-10 of the largest
+        weight (1e-5 in float32), is let through.
+    normalization : {None, "sym", "rw"}
+        D - W, I - D^(-1/2) W D^(-1/2), or I - D^(-1) W, with the degrees D.
+    n_threads : int, optional
+
+    Returns
+    -------
+    laplacian : scipy.sparse.csr_array of shape (n, n)
+        float32 for a float32 graph, else float64. Columns are sorted and the diagonal is always stored.
+    degrees : array of shape (n,)
+        Row sums of W without its diagonal.
+
+    Notes
+    -----
+    As in `scipy.sparse.csgraph.laplacian`, self-loops (the diagonal of W) count nowhere, and the row of a node
+    without edges is zero, its diagonal entry included, whatever the normalization. Degrees are those of the graph for
+    all three normalizations.
+
+    Examples
+    --------
+    >>> from manifast.kernels import laplacian
+    >>> L, degrees = laplacian([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> L.toarray()
+    array([[ 2., -2.,  0.],
+           [-2.,  3., -1.],
+           [ 0., -1.,  1.]])
+    >>> degrees
+    array([2., 3., 1.])
+    """
+    if normalization not in (None, "sym", "rw"):
+        raise ValueError(f"normalization must be None, 'sym' or 'rw'. Got {normalization!r} instead.")
+    graph = _as_graph(W, "W")
+    n = graph.shape[0]
+    dtype = graph.dtype
+    if n == 0 or graph.nnz == 0:
+        zeros = np.zeros(n, dtype=dtype)
+        return _csr(np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros, n), zeros.copy()
+    small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64
+    indptr, columns = (np.ascontiguousarray(a, dtype=small) for a in (graph.indptr, graph.indices))
+    values = np.ascontiguousarray(graph.data)
+    kind = (None, "sym", "rw").index(normalization)
+    with kernel_threads(n_threads) as threads:
+        made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
+        if isinstance(made, int):
+            _explain_flaws(graph, made)
+            made = _graph.laplacian(indptr, columns, values, kind, _NOT_SYMMETRIC, threads)
+    return _csr(*made[:3], n), made[3].astype(dtype, copy=False)
+
+
+_INT32_MAX = 2**31 - 1
+_BAD_STRUCTURE, _BAD_WEIGHT, _NOT_SYMMETRIC = 1, 2, 4  # mf_flaw
+
+
+def _as_graph(value: Any, name: str) -> sp.csr_array:
+    """A square CSR matrix in canonical form, float32 or float64; a copy only where the input is not one already."""
+    given = value if sp.issparse(value) else np.asarray(value)
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ValueError(f"{name} must be a square matrix. Got shape {given.shape} instead.")
+    if given.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers. Got dtype {given.dtype} instead.")
+    dtype = np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64
+    graph = given.tocsr() if sp.issparse(given) else sp.csr_array(given.astype(dtype, copy=False))
+    if graph.dtype != dtype or not graph.dtype.isnative:
+        graph = graph.astype(dtype)
+    if not graph.has_canonical_format:
+        graph = graph.copy()
+        graph.sum_duplicates()
+    return graph
+
+
+def _explain_flaws(graph: sp.csr_array, flaws: int) -> None:
+    """Raise for what the core found wrong with a graph, but for an asymmetry within rounding."""
+    if flaws & _BAD_STRUCTURE:
+        raise ValueError("W must be a valid CSR matrix. Got row pointers or column indices out of range.")
+    if flaws & _BAD_WEIGHT:
+        raise ValueError("W must have finite weights that are not negative. Got NaN, infinity or a negative weight.")
+    tolerance = (1e-5 if graph.dtype == np.float32 else 1e-10) * float(graph.data.max())
+    difference = abs(graph - graph.T)
+    largest = float(difference.data.max()) if difference.nnz else 0.0
+    if largest > tolerance:
+        raise ValueError(f"W must be symmetric. Got entries that differ from the transposed ones by up to {largest:.3g}.")
+
+
+def _csr(indptr: Array, columns: Array, values: Array, n: int) -> sp.csr_array:
+    """A CSR matrix from arrays that are known to be in order."""
+    graph = sp.csr_array((values, columns, indptr), shape=(n, n))
+    graph.has_sorted_indices = True
+    graph.has_canonical_format = True
+    return graph
+
+
+def _unit_beta(d: Array, beta: float) -> tuple[Array, float]:
+    """Beta for the core; where its size is out of the ordinary the distances are divided by its root instead."""
+    tiny, huge = (1e-30, 1e30) if d.dtype == np.float32 else (1e-280, 1e280)
+    if tiny < beta < huge:
+        return d, beta
+    with np.errstate(over="ignore", under="ignore"):
+        return np.minimum(d / np.sqrt(beta), np.finfo(d.dtype).max).astype(d.dtype, copy=False), 1.0
 
 
 def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:

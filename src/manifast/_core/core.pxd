@@ -14,6 +14,19 @@ cdef extern from "manifast.h" nogil:
         int stop
         double last_poll
 
+    ctypedef enum mf_weights:
+        MF_HEAT
+        MF_BINARY
+        MF_DISTANCE
+
+    ctypedef enum mf_normalization:
+        MF_PLAIN
+        MF_SYMMETRIC
+        MF_RANDOM_WALK
+
+    ctypedef struct mf_graph:
+        pass
+
     ctypedef struct mf_table:
         const char *level
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
@@ -35,6 +48,31 @@ cdef extern from "manifast.h" nogil:
                                  double lam, double tol, const int64_t *exclude, int64_t *counts, void **blocks,
                                  double *errors, signed char *status, mf_run *run) noexcept nogil
         void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values) noexcept nogil
+        mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
+                                    float *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,
+                                    double *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*graph_begin_f32)(const float *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
+                                     int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*graph_begin_f64)(const double *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
+                                     int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*graph_fill_f32)(const mf_graph *graph, mf_weights weights, float beta, void *indptr, void *columns,
+                                    float *values, mf_run *run) noexcept nogil
+        mf_status (*graph_fill_f64)(const mf_graph *graph, mf_weights weights, double beta, void *indptr, void *columns,
+                                    double *values, mf_run *run) noexcept nogil
+        void (*graph_free)(mf_graph *graph) noexcept nogil
+        mf_status (*laplacian_begin_f32)(int wide, int64_t n, int64_t entries, const void *indptr, const void *columns,
+                                         const float *weights, double *degrees, void *out_indptr, int *flaws,
+                                         mf_run *run) noexcept nogil
+        mf_status (*laplacian_begin_f64)(int wide, int64_t n, int64_t entries, const void *indptr, const void *columns,
+                                         const double *weights, double *degrees, void *out_indptr, int *flaws,
+                                         mf_run *run) noexcept nogil
+        mf_status (*laplacian_fill_f32)(int wide, int64_t n, const void *indptr, const void *columns, const float *weights,
+                                        const double *degrees, const void *out_indptr,
+                                        mf_normalization normalization, void *out_columns, float *out, mf_run *run) noexcept nogil
+        mf_status (*laplacian_fill_f64)(int wide, int64_t n, const void *indptr, const void *columns, const double *weights,
+                                        const double *degrees, const void *out_indptr,
+                                        mf_normalization normalization, void *out_columns, double *out, mf_run *run) noexcept nogil
 
         mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil

@@ -1,0 +1,101 @@
+/* Laplacians of a symmetric CSR graph with sorted columns: D - W, I - D^-1/2 W D^-1/2, I - D^-1 W. Self-loops are left
+ * out of degrees and result, the diagonal is always stored, and it is 0 for a node without edges. Degrees are
+ * summed in double, in the order of the row. */
+
+static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX *indptr, const INDEX *columns,
+                                        const REAL *weights, double *degrees, INDEX *out_indptr, int *flaws, mf_run *run)
+{
+    enum { BLOCK = 1024 };
+    uint64_t print = 0;
+    int found = indptr[0] != 0 || indptr[n] > entries ? MF_BAD_STRUCTURE : 0;
+    for (int64_t i = 0; i < n; i++) found |= indptr[i] > indptr[i + 1] ? MF_BAD_STRUCTURE : 0;
+    if (found) {
+        *flaws = found;
+        return MF_OK;
+    }
+#pragma omp parallel for schedule(static) num_threads(run->n_threads) reduction(+ : print) reduction(| : found)
+    for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+        if (mf_poll(run)) continue;
+        for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
+            double degree = 0;
+            INDEX begin = indptr[i], end = indptr[i + 1], loops = 0;
+            int outside = 0, unfit = 0;
+            for (INDEX e = begin; e < end; e++) {
+                int64_t j = columns[e];
+                outside |= (uint64_t)j >= (uint64_t)n;
+                unfit |= !(weights[e] >= 0) | !(weights[e] < (REAL)INFINITY);
+                loops += j == i;
+                degree += (double)weights[e];
+                print += INAME(edge_print)(i, j, weights[e]);
+            }
+            if (loops) { /* rare: once more without them */
+                degree = 0;
+                for (INDEX e = begin; e < end; e++) {
+                    degree += columns[e] == i ? 0 : (double)weights[e];
+                    print -= columns[e] == i ? INAME(edge_print)(i, i, weights[e]) : 0;
+                }
+            }
+            found |= (outside ? MF_BAD_STRUCTURE : 0) | (unfit ? MF_BAD_WEIGHT : 0);
+            degrees[i] = degree;
+            out_indptr[i + 1] = end - begin - loops + 1;
+        }
+    }
+    out_indptr[0] = 0;
+    for (int64_t i = 0; i < n; i++) out_indptr[i + 1] += out_indptr[i];
+    *flaws = found | (print ? MF_NOT_SYMMETRIC : 0);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
+/* One row; `normalization` is a constant here. */
+MF_INLINE void INAME(laplacian_row)(const INDEX *columns, const REAL *weights, int64_t count, int64_t row, double degree,
+                                    const double *scale, mf_normalization normalization, INDEX *out_columns, REAL *out)
+{
+    int64_t at = 0, lower = 0;
+    for (int64_t e = 0; e < count; e++) {
+        int64_t j = columns[e], to = at + (j > row); /* a self-loop goes where the diagonal will overwrite it */
+        double w = (double)weights[e], value;
+        if (normalization == MF_PLAIN) value = w;
+        else if (normalization == MF_RANDOM_WALK) value = degree > 0 ? w / degree : 0;
+        else { /* the lower node's factor first: entries (i, j) and (j, i) get the same bits, and nothing overflows */
+            double r = scale[row], c = scale[j];
+            value = w * (j < row ? c : r) * (j < row ? r : c);
+        }
+        out_columns[to] = (INDEX)j;
+        out[to] = (REAL)(0 - value);
+        at += j != row;
+        lower += j < row;
+    }
+    out_columns[lower] = (INDEX)row;
+    out[lower] = normalization == MF_PLAIN ? (REAL)degree : degree > 0;
+}
+
+static mf_status INAME(laplacian_fill)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
+                                       const double *degrees, const INDEX *out_indptr, mf_normalization normalization,
+                                       INDEX *out_columns, REAL *out, mf_run *run)
+{
+    enum { BLOCK = 1024 };
+    double *scale = normalization == MF_SYMMETRIC ? mf_alloc(n, sizeof(double)) : NULL;
+    if (normalization == MF_SYMMETRIC && !scale) return MF_NO_MEMORY;
+#pragma omp parallel num_threads(run->n_threads)
+    {
+        if (scale) {
+#pragma omp for schedule(static)
+            for (int64_t i = 0; i < n; i++) scale[i] = degrees[i] > 0 ? 1 / sqrt(degrees[i]) : 0;
+        }
+#pragma omp for schedule(static)
+        for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+            if (mf_poll(run)) continue;
+#define ROW(NORMALIZATION)                                                                                            \
+    INAME(laplacian_row)(columns + indptr[i], weights + indptr[i], indptr[i + 1] - indptr[i], i, degrees[i], scale,     \
+                         NORMALIZATION, out_columns + out_indptr[i], out + out_indptr[i])
+            for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
+                if (normalization == MF_PLAIN) ROW(MF_PLAIN);
+                else if (normalization == MF_SYMMETRIC) ROW(MF_SYMMETRIC);
+                else ROW(MF_RANDOM_WALK);
+            }
+#undef ROW
+        }
+    }
+    mf_release(scale);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
