@@ -805,7 +805,7 @@ static l1_code_t l1_follow(l1_work *s)
     const l1_shared *c = s->c;
     int64_t ld = c->ld, p = c->p, still = 0, steps = 0;
     int64_t most = 400 + 40 * (p + mf_min(p, c->atoms)), most_still = 100 + 4 * p;
-    double floor = 1e-14 * s->lam0, ratio = 0.9;
+    double ratio = 0.9;
     memset(s->theta, 0, (size_t)ld * sizeof(double));
     for (int64_t k = 0; k < L1_HEADS; k++) s->head_theta[k] = 0;
     s->path = 0, s->theta_max = 0;
@@ -820,7 +820,7 @@ static l1_code_t l1_follow(l1_work *s)
         }
         double size = l1_rest_size(s);
         int settled = size == 0;
-        if (s->qr && !settled) floor = 1e-14 * s->lam0 * fmin(1, size);
+        double floor = 1e-14 * s->lam0 * (s->qr && !settled ? fmin(1, size) : 1); /* below it lam is rounding */
         l1_event event = l1_next(s, settled);
         if (event.lam <= fmax(s->lam_end, floor)) event = (l1_event){s->lam_end, s->lam - s->lam_end, 0, L1_END, -1};
         /* Where no coordinate limits the step, theta could run far beyond the next atom: look in shorter steps. */
