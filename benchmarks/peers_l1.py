@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
+from sklearn.linear_model import lars_path
 
+from benchmarks.measure import Row, limited, peer, race
 from manifast.kernels import l1_code
 
-
-class Row(NamedTuple):
-    name: str
-    ours_seconds: float
-    peer: str
-    peer_seconds: float
-    ratio: float
-    bar: float
-    note: str
+SAMPLES = 100
 
 
 def faces():
@@ -39,86 +33,112 @@ def faces():
     return np.ascontiguousarray(data[order[:1241]]), np.ascontiguousarray(data[order[1241:]])
 
 
-def best(call, repeat):
-    seconds, result = np.inf, None
-    for _ in range(repeat):
-        start = perf_counter()
-        result = call()
-        seconds = min(seconds, perf_counter() - start)
-    return seconds, result
-
-
-def objective(codes, errors=None):
-    return np.abs(codes).sum(axis=1) + (0 if errors is None else np.abs(errors).sum(axis=1))
-
-
-def compare_l1(threads: int, samples: int = 100) -> list[Row]:
-    """One row per bar. Peers that are not installed give no row."""
+def compare_l1(threads: int) -> list[Row]:
     D, X = faces()
-    X = X[:samples]
-    p, rows = X.shape[1], []
-    both = np.vstack([D, np.eye(p)])
-    n = len(X)
-    ours, (codes, e) = best(lambda: l1_code(X, D, n_threads=threads), 3)
-    plain, (plain_codes, _) = best(lambda: l1_code(X, D, errors=False, n_threads=threads), 2)
-    residual = np.linalg.norm(X - codes @ D - e, axis=1).max()
-    total = objective(codes, e)
-
-    try:
-        import spams
-    except ImportError:
-        spams = None
-    if spams is not None:
-        columns = np.asfortranarray(X.T)
-        for name, atoms, seconds, bar, exact in (
-            ("l1_code [D I]", both, ours, 3.5, total),
-            ("l1_code plain", D, plain, 1.0, objective(plain_codes)),
-        ):
-            matrix = np.asfortranarray(atoms.T)
-
-            def run(matrix=matrix):
-                return spams.lasso(columns, D=matrix, mode=2, lambda1=1e-5, numThreads=threads)
-
-            peer, result = best(run, 2)
-            there = np.abs(result.toarray().T).sum(axis=1)
-            left = np.linalg.norm(columns - matrix @ result.toarray(), axis=0).max()
-            apart = np.max(np.abs(there / exact - 1))
-            note = f"residual {residual:.0e} against {left:.0e}; objectives within {apart:.0e}"
-            rows.append(Row(name, seconds / n, "SPAMS lasso 1e-5", peer / n, peer / seconds, bar, note))
-
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(threads):
-        from sklearn.linear_model import lars_path
-
-        few = X[:4]
-        peer, paths = best(lambda: [lars_path(both.T, x, method="lasso", alpha_min=0)[2][:, -1] for x in few], 1)
-        apart = max(abs(np.abs(w).sum() / t - 1) for w, t in zip(paths, total, strict=False))
-        note = f"objectives within {apart:.0e}"
-        each = peer / len(few)
-        rows.append(Row("l1_code [D I]", ours / n, "lars_path", each, each * n / ours, 40.0, note))
-
-        from scipy.optimize import linprog
-
-        signed = np.hstack([both.T, -both.T])
-
-        def programme():
-            return [linprog(np.ones(signed.shape[1]), A_eq=signed, b_eq=x, method="highs").fun for x in few[:2]]
-
-        peer, values = best(programme, 1)
-        apart = max(abs(v / t - 1) for v, t in zip(values, total, strict=False))
-        note = f"objectives within {apart:.0e}"
-        rows.append(Row("l1_code [D I]", ours / n, "HiGHS", peer / 2, peer / 2 * n / ours, 150.0, note))
-
+    X = X[:SAMPLES]
+    rows = [*_spams(D, X, threads), *_exact_peers(D, X, threads)]
     if threads > 1:
-        for name, seconds, with_errors in (("l1_code [D I]", ours, True), ("l1_code plain", plain, False)):
-            alone, _ = best(lambda with_errors=with_errors: l1_code(X, D, errors=with_errors, n_threads=1), 2)
-            rows.append(Row(name, seconds / n, "itself on 1 thread", alone / n, alone / seconds, 0.9 * threads, ""))
+        rows += _itself(D, X, threads)
     return rows
 
 
-if __name__ == "__main__":
-    for count in (1, 2):
-        for row in compare_l1(count):
-            times = f"{row.ours_seconds * 1e3:8.2f} ms  {row.peer:20} {row.peer_seconds * 1e3:9.2f} ms"
-            print(f"{count} threads  {row.name:14} {times}  {row.ratio:7.2f}x (bar {row.bar:g}x)  {row.note}")
+def _total(codes, errors=None) -> np.ndarray:
+    return np.abs(codes).sum(axis=1) + (0 if errors is None else np.abs(errors).sum(axis=1))
+
+
+def _lasso(codes: np.ndarray, X: np.ndarray, atoms: np.ndarray, lam: float = 1e-5) -> np.ndarray:
+    return ((X - codes @ atoms) ** 2).sum(axis=1) / 2 + lam * np.abs(codes).sum(axis=1)
+
+
+def _spams(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
+    """The whole batch at once. SPAMS stops at lam = 1e-5 where we go on to 0; the objectives compared are at 1e-5."""
+    spams = peer("spams")
+    columns = np.asfortranarray(X.T)
+    rows = []
+    for name, atoms, errors, bar in [
+        ("with errors", np.vstack([D, np.eye(X.shape[1])]), True, 3.5),
+        ("plain dictionary", D, False, 1.0),
+    ]:
+        matrix = np.asfortranarray(atoms.T)
+
+        def theirs(matrix: np.ndarray = matrix):
+            return spams.lasso(columns, D=matrix, mode=2, lambda1=1e-5, numThreads=threads)
+
+        def difference(_, found, atoms: np.ndarray = atoms, errors: bool = errors) -> float:
+            codes, e = l1_code(X, D, errors=errors, lam=1e-5)
+            ours = codes.toarray() if e is None else np.hstack([codes.toarray(), e])
+            return float(np.max(np.abs(_lasso(found.toarray().T, X, atoms) / _lasso(ours, X, atoms) - 1)))
+
+        rows.append(
+            race(
+                f"l1_code {name}, {len(X)} faces, {len(D)} atoms, p = {X.shape[1]}",
+                threads,
+                lambda errors=errors: l1_code(X, D, errors=errors, n_threads=threads),
+                "SPAMS lasso, 1e-5",
+                theirs if spams else None,
+                bar=bar,
+                difference=difference,
+                tolerance=1e-9,
+                budget=20.0,
+                repeats=(3, 6),
+            )
+        )
+    return rows
+
+
+def _exact_peers(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
+    """Solvers that take one sample at a time and go to 0: a few samples of theirs against our batch, per sample."""
+    both = np.vstack([D, np.eye(X.shape[1])])
+    signed = np.hstack([both.T, -both.T])
+
+    def path(x: np.ndarray) -> np.ndarray:
+        return lars_path(both.T, x, method="lasso", alpha_min=0)[2][:, -1]
+
+    def programme(x: np.ndarray) -> np.ndarray:
+        parts = linprog(np.ones(signed.shape[1]), A_eq=signed, b_eq=x, method="highs").x
+        return parts[: len(both)] - parts[len(both) :]
+
+    rows = []
+    with limited(threads):
+        ours = min(_seconds(lambda: l1_code(X, D, n_threads=threads)) for _ in range(5)) / len(X)
+        exact = _total(*l1_code(X, D, n_threads=threads))
+        for name, solve, few, bar in [
+            ("scikit-learn lars_path", path, 6, 40.0),
+            ("scipy linprog (HiGHS)", programme, 3, 150.0),
+        ]:
+            times, apart, short = [], 0.0, 0
+            for x, total in zip(X[:few], exact, strict=False):
+                start = perf_counter()
+                code = solve(x)
+                times.append(perf_counter() - start)
+                if np.linalg.norm(x - code @ both) > 1e-8:
+                    short += 1  # the peer's path ended before it represents the sample: nothing to compare
+                else:
+                    apart = max(apart, abs(float(np.abs(code).sum()) / total - 1))
+            note = f"difference {apart:.0e}" + (f"; theirs stops short on {short} of {few}" if short else "")
+            work = "l1_code with errors, per face"
+            rows.append(Row(work, threads, ours, name, float(np.mean(times)), bar, note, apart <= 1e-6 and short < few))
+    return rows
+
+
+def _itself(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
+    return [
+        race(
+            f"l1_code {name}, {len(X)} faces: {threads} threads",
+            threads,
+            lambda errors=errors: l1_code(X, D, errors=errors, n_threads=threads),
+            "itself on 1 thread",
+            lambda errors=errors: l1_code(X, D, errors=errors, n_threads=1),
+            bar=0.9 * threads,
+            difference=lambda ours, alone: float(np.abs((ours[0] - alone[0]).toarray()).max()),
+            tolerance=0.0,
+            budget=15.0,
+        )
+        for name, errors in [("with errors", True), ("plain dictionary", False)]
+    ]
+
+
+def _seconds(call) -> float:
+    start = perf_counter()
+    call()
+    return perf_counter() - start

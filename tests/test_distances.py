@@ -229,6 +229,7 @@ def test_exponential_is_accurate_to_a_few_ulp(level, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_exponential_at_its_ends(level, dtype):
     zero = np.zeros((1, 1), dtype)
+
     def value(t):
         return gaussian(np.array([[t]], dtype), zero, sigma=1.0)[0, 0]
 

@@ -44,7 +44,7 @@ def dense_graph(distances, indices, weights, beta, mode):
     elif weights == "distance":
         w = d
     else:
-        w = np.exp(-d.astype(np.float64) ** 2 / beta)
+        w = np.exp(-(d.astype(np.float64) ** 2) / beta)
     return pattern, np.where(pattern, w, 0)
 
 
@@ -389,7 +389,9 @@ def test_laplacian_rejects_an_unknown_normalization():
         laplacian(np.zeros((2, 2)), normalization="symmetric")
 
 
-@pytest.mark.parametrize("array, value", [("indices", 4), ("indices", -1), ("indices", 2**31 - 1), ("indptr", -1), ("indptr", 100)])
+@pytest.mark.parametrize(
+    "array, value", [("indices", 4), ("indices", -1), ("indices", 2**31 - 1), ("indptr", -1), ("indptr", 100)]
+)
 def test_laplacian_survives_a_corrupt_matrix(level, array, value):
     W = sp.csr_array(np.ones((4, 4)) - np.eye(4))
     W.has_canonical_format = W.has_sorted_indices = True

@@ -43,7 +43,10 @@ def check(x, k, queries=None, exact_ties=False, **options):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n, p, k", [(2, 1, 1), (3, 2, 2), (50, 3, 49), (200, 20, 7), (130, 64, 10), (90, 300, 5), (60, 2500, 4), (400, 12, 150)])
+@pytest.mark.parametrize(
+    "n, p, k",
+    [(2, 1, 1), (3, 2, 2), (50, 3, 49), (200, 20, 7), (130, 64, 10), (90, 300, 5), (60, 2500, 4), (400, 12, 150)],
+)
 def test_matches_oracle(rng, level, dtype, n, p, k):
     x = rng.standard_normal((n, p)).astype(dtype)
     check(x, k)
@@ -122,7 +125,10 @@ def test_bits_do_not_depend_on_threads_batch_or_layout(rng, level, dtype, p):
     x, q = rng.standard_normal((500, p)).astype(dtype), rng.standard_normal((90, p)).astype(dtype)
     expected, queried = knn(x, 7, n_threads=1), knn(x, 7, queries=q, n_threads=1)
     for threads in (2, 3, 4, 7):
-        for one, other in ((expected, knn(x, 7, n_threads=threads)), (queried, knn(x, 7, queries=q, n_threads=threads))):
+        for one, other in (
+            (expected, knn(x, 7, n_threads=threads)),
+            (queried, knn(x, 7, queries=q, n_threads=threads)),
+        ):
             assert np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
     for i in (0, 33, 89):
         distances, indices = knn(x, 7, queries=q[i : i + 1])

@@ -17,7 +17,9 @@ def rbf_oracle(x, centers, coef, sigma):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n, m, p, d", [(1, 1, 1, 1), (9, 7, 3, 2), (100, 250, 5, 11), (33, 400, 60, 3), (20, 13, 2300, 4)])
+@pytest.mark.parametrize(
+    "n, m, p, d", [(1, 1, 1, 1), (9, 7, 3, 2), (100, 250, 5, 11), (33, 400, 60, 3), (20, 13, 2300, 4)]
+)
 def test_matches_oracle(rng, level, dtype, n, m, p, d):
     x, c, w = (rng.standard_normal(shape).astype(dtype) for shape in ((n, p), (m, p), (m, d)))
     sigma = np.sqrt(2.0 * p)
@@ -65,7 +67,9 @@ def test_far_rows_give_zero_and_no_centers_give_zero(rng, level):
 def test_any_shape(n, m, p, d, seed):
     rng = np.random.default_rng(seed)
     x, c, w = rng.standard_normal((n, p)), rng.standard_normal((m, p)), rng.standard_normal((m, d))
-    np.testing.assert_allclose(rbf_apply(x, c, w, sigma=2.0), rbf_oracle(x, c, w, 2.0).astype(float), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        rbf_apply(x, c, w, sigma=2.0), rbf_oracle(x, c, w, 2.0).astype(float), rtol=1e-11, atol=1e-14
+    )
 
 
 def test_memory_stays_flat_in_the_number_of_rows(rng):

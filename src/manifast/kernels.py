@@ -484,7 +484,9 @@ def _explain_flaws(graph: sp.csr_array, flaws: int) -> None:
     difference = abs(graph - graph.T)
     largest = float(difference.data.max()) if difference.nnz else 0.0
     if largest > tolerance:
-        raise ValueError(f"W must be symmetric. Got entries that differ from the transposed ones by up to {largest:.3g}.")
+        raise ValueError(
+            f"W must be symmetric. Got entries that differ from the transposed ones by up to {largest:.3g}."
+        )
 
 
 def _csr(indptr: Array, columns: Array, values: Array, n: int) -> sp.csr_array:
@@ -511,7 +513,9 @@ def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
     if tiny < square < huge:
         return arrays, 1.0 / square
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays]
+        scaled = [
+            None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays
+        ]
     return scaled, 1.0
 
 
