@@ -14,17 +14,24 @@ enum { GRAPH_OURS = 0, GRAPH_BOTH = 1, GRAPH_THEIRS = 2 };
 struct mf_graph {
     int64_t n, k, stride;
     int mutual, wide, uneven;  /* uneven: some edge has two distances */
-    void *columns, *distances; /* n lists of k; columns are `stride` apart and end with a mark */
-    uint8_t *sides;            /* of every entry */
+    const void *distances;     /* as given, n x k */
+    void *columns;             /* n lists, `stride` apart, sorted, ended by a mark */
+    void *slots;               /* n x k: where each entry's distance is among those given; bytes for k <= 256 */
+    uint8_t *sides;            /* n x k: who lists the entry */
     void *turned;              /* of row i from starts[i] on, the last one a mark */
     int64_t *starts, *rows;    /* rows: where each row of the graph begins */
 };
+
+static inline int64_t MF_JOIN(mf_graph_slot, MF_LEVEL)(const mf_graph *g, int64_t entry)
+{
+    return g->k <= 256 ? ((const uint8_t *)g->slots)[entry] : ((const uint32_t *)g->slots)[entry];
+}
 
 static void MF_JOIN(mf_graph_free, MF_LEVEL)(mf_graph *g)
 {
     if (!g) return;
     mf_release(g->columns);
-    mf_release(g->distances);
+    mf_release(g->slots);
     mf_release(g->sides);
     mf_release(g->turned);
     mf_release(g->starts);
@@ -59,10 +66,17 @@ MF_INLINE uint64_t INAME(edge_print)(int64_t i, int64_t j, REAL weight)
     return (bits ^ sign) - sign;
 }
 
+/* The distance of entry s of list i. */
+MF_INLINE REAL INAME(graph_distance)(const mf_graph *g, int64_t i, int64_t s)
+{
+    return ((const REAL *)g->distances)[i * g->k + MF_JOIN(mf_graph_slot, MF_LEVEL)(g, i * g->k + s)];
+}
+
 /* A list of k <= width distinct neighbours, sorted by counting, without a branch on the columns; `width` is a constant.
- * False, with nothing done that matters, where neighbours repeat, are `row` or out of range. */
-MF_INLINE int INAME(graph_count_sort)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
-                                      int width, INDEX *columns, REAL *lengths)
+ * False, with nothing done that matters, where neighbours repeat, are `row` or out of range, or a distance is not
+ * what it should be. */
+MF_INLINE int INAME(graph_count_sort)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k,
+                                      int64_t row, int width, INDEX *columns, uint8_t *slots)
 {
     enum { STEP = MF_VBYTES / sizeof(INDEX), MOST = 32 / STEP };
     INAME(vindex) column[MOST], place[MOST];
@@ -75,42 +89,51 @@ MF_INLINE int INAME(graph_count_sort)(const REAL *distances, const int64_t *neig
         unfit |= ((uint64_t)neighbors[s] >= (uint64_t)n) | (neighbors[s] == row);
         each[s] = (INDEX)neighbors[s];
     }
+    for (int64_t s = 0; s < k; s++) unfit |= !(distances[s] >= 0);
     for (int64_t r = 0; r < k; r++) {
         INAME(vindex) other = each[r] - (INAME(vindex)){0};
         for (int v = 0; v < width / STEP; v++) place[v] -= (INAME(vindex))(other < column[v]);
     }
     for (int64_t s = 0; s < k; s++) {
         columns[places[s]] = each[s];
-        lengths[places[s]] = distances[s];
+        slots[places[s]] = (uint8_t)s;
         taken |= (uint64_t)1 << places[s];
     }
     return !unfit && taken == ((uint64_t)1 << k) - 1;
 }
 
-/* One list, sorted by column, without its own row and with each neighbour once, at the smallest distance given for it.
- * What is left over at the end is INDEX_MAX. False where a neighbour is out of range. */
-static int INAME(graph_list)(const REAL *distances, const int64_t *neighbors, int64_t n, int64_t k, int64_t row,
-                             INDEX *columns, REAL *lengths, mf_pair *work)
+/* List `row`, sorted by column, without the row itself and with each neighbour once, at the smallest distance given for
+ * it. What is left over at the end is INDEX_MAX. False where a neighbour is out of range or a distance negative. */
+static int INAME(graph_list)(const mf_graph *g, const int64_t *neighbors, int64_t row, mf_pair *work)
 {
-    for (int64_t s = k; s < GRAPH_STRIDE(k); s++) columns[s] = INDEX_MAX;
+    int64_t n = g->n, k = g->k, length = 0;
+    const REAL *distances = (const REAL *)g->distances + row * k;
+    INDEX *columns = (INDEX *)g->columns + row * g->stride;
+    uint8_t *slots = (uint8_t *)g->slots + row * k;
+    neighbors += row * k;
+    for (int64_t s = k; s < g->stride; s++) columns[s] = INDEX_MAX;
     if (k <= 16) {
-        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 16, columns, lengths)) return 1;
+        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 16, columns, slots)) return 1;
     } else if (k <= 32) {
-        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 32, columns, lengths)) return 1;
+        if (INAME(graph_count_sort)(distances, neighbors, n, k, row, 32, columns, slots)) return 1;
     }
     for (int64_t s = 0; s < k; s++) {
-        if ((uint64_t)neighbors[s] >= (uint64_t)n) return 0;
+        if ((uint64_t)neighbors[s] >= (uint64_t)n || !(distances[s] >= 0)) return 0;
         work[s] = (mf_pair){(double)neighbors[s], s};
     }
     mf_pairs_sort(work, k);
-    int64_t length = 0;
     for (int64_t s = 0; s < k; s++) {
-        INDEX column = (INDEX)neighbors[work[s].index];
-        REAL d = distances[work[s].index];
+        int64_t slot = work[s].index;
+        INDEX column = (INDEX)neighbors[slot];
         if (column == (INDEX)row) continue;
         if (length && columns[length - 1] == column) {
-            if (d < lengths[length - 1]) lengths[length - 1] = d;
-        } else columns[length] = column, lengths[length++] = d;
+            if (!(distances[slot] < INAME(graph_distance)(g, row, length - 1))) continue;
+            length--;
+        }
+        columns[length] = column;
+        if (k <= 256) slots[length] = (uint8_t)slot;
+        else ((uint32_t *)g->slots)[row * k + length] = (uint32_t)slot;
+        length++;
     }
     for (; length < k; length++) columns[length] = INDEX_MAX;
     return 1;
@@ -129,14 +152,14 @@ MF_INLINE int64_t INAME(graph_find)(const INDEX *columns, int64_t k, INDEX wante
 
 /* Bit s: the s-th column of a list padded to whole vectors, at most 32 long, compares so with `other`. */
 #undef GRAPH_BITS
-#define GRAPH_BITS(bits, columns, stride, COMPARE, other)                                                               \
-    do {                                                                                                                \
-        INAME(vindex) all = (other) - (INAME(vindex)){0};                                                               \
-        (bits) = 0;                                                                                                     \
-        for (int64_t at = 0; at < (stride); at += (int64_t)(MF_VBYTES / sizeof(INDEX))) {                               \
-            INAME(vindex) mask = (INAME(vindex))(*(const INAME(vindex) *)((columns) + at) COMPARE all);                 \
-            (bits) |= (uint64_t)(sizeof(INDEX) == 4 ? vf32_bits((vf32_mask)mask) : vf64_bits((vf64_mask)mask)) << at;   \
-        }                                                                                                               \
+#define GRAPH_BITS(bits, columns, stride, COMPARE, other)                                                            \
+    do {                                                                                                             \
+        INAME(vindex) all = (other) - (INAME(vindex)){0};                                                            \
+        (bits) = 0;                                                                                                  \
+        for (int64_t at = 0; at < (stride); at += (int64_t)(MF_VBYTES / sizeof(INDEX))) {                            \
+            INAME(vindex) mask = (INAME(vindex))(*(const INAME(vindex) *)((columns) + at) COMPARE all);              \
+            (bits) |= (uint64_t)(sizeof(INDEX) == 4 ? vf32_bits((vf32_mask)mask) : vf64_bits((vf64_mask)mask)) << at;\
+        }                                                                                                            \
     } while (0)
 
 /* Where a list holds `wanted`, or -1. Short lists, padded to whole vectors, are looked through in one go. */
@@ -155,7 +178,7 @@ MF_INLINE int64_t INAME(graph_place)(const INDEX *columns, int64_t k, int64_t st
 MF_INLINE REAL INAME(graph_length)(const mf_graph *g, int64_t i, int64_t j)
 {
     const INDEX *columns = (const INDEX *)g->columns + i * g->stride;
-    return ((const REAL *)g->distances)[i * g->k + INAME(graph_find)(columns, g->k, (INDEX)j)];
+    return INAME(graph_distance)(g, i, INAME(graph_find)(columns, g->k, (INDEX)j));
 }
 
 /* Distances become weights, in place. */
@@ -178,19 +201,22 @@ static void INAME(graph_weights)(REAL *values, int64_t count, mf_weights weights
     }
 }
 
-static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighbors, mf_graph *g, int64_t *bad, mf_run *run)
+static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighbors, mf_graph *g, int64_t *bad,
+                                    mf_run *run)
 {
     enum { BLOCK = 256, AHEAD = 4 };
-    int64_t n = g->n, k = g->k, stride = g->stride = GRAPH_STRIDE(k), slots = mf_min(run->n_threads, GRAPH_MOST_SLOTS), total = 0, first_bad = INT64_MAX;
+    int64_t n = g->n, k = g->k, stride = g->stride = GRAPH_STRIDE(k), total = 0, first_bad = INT64_MAX;
+    int64_t slots = mf_min(run->n_threads, GRAPH_MOST_SLOTS);
     int64_t ends[GRAPH_MOST_SLOTS];
     uint64_t print = 0;
     INDEX *columns = g->columns = mf_alloc(n * stride, sizeof(INDEX)), *counts = mf_alloc(n * slots, sizeof(INDEX));
-    REAL *lengths = g->distances = mf_alloc(n * k, sizeof(REAL));
     uint8_t *sides = g->sides = mf_alloc(n * k, 1);
     int64_t *starts = g->starts = mf_alloc(n + 1, sizeof(int64_t)), *rows = g->rows = mf_alloc(n + 1, sizeof(int64_t));
     INAME(single) *singles = mf_alloc(n * k + 1, sizeof(*singles)); /* mostly never touched */
     INAME(entry) *turned = NULL;
-    int no_memory = !singles || !columns || !counts || !lengths || !sides || !starts || !rows, mutual = g->mutual;
+    g->distances = distances;
+    g->slots = mf_alloc(n * k, k <= 256 ? 1 : sizeof(uint32_t));
+    int no_memory = !singles || !columns || !counts || !g->slots || !sides || !starts || !rows, mutual = g->mutual;
     *bad = -1;
     if (no_memory) goto done;
 #pragma omp parallel num_threads(run->n_threads)
@@ -201,13 +227,11 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
             no_memory = 1;
             mf_stop(run);
         }
-#pragma omp for schedule(static) reduction(min : first_bad)
+#pragma omp for schedule(dynamic, 4) reduction(min : first_bad)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run) || !work) continue;
             for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++)
-                if (!INAME(graph_list)(distances + i * k, neighbors + i * k, n, k, i, columns + i * stride,
-                                       lengths + i * k, work))
-                    first_bad = mf_min(first_bad, i);
+                if (!INAME(graph_list)(g, neighbors, i, work)) first_bad = mf_min(first_bad, i);
         }
         mf_release(work);
     }
@@ -215,8 +239,9 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
     if (no_memory || run->stop || *bad >= 0) goto done;
     /* Every pair is looked up once, from its lower end: sides are bytes that one thread writes. */
     memset(sides, GRAPH_OURS, (size_t)(n * k));
-#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(run->n_threads)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
+        uint8_t nothing;
         if (mf_poll(run)) continue;
         for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
             const INDEX *own = columns + i * stride, *soon = columns + mf_min(i + AHEAD, n - 1) * stride;
@@ -225,7 +250,8 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
             for (int64_t s = k - 1; s >= 0 && own[s] > i; s--) {
                 if (own[s] == INDEX_MAX) continue;
                 int64_t at = INAME(graph_place)(columns + own[s] * stride, k, stride, (INDEX)i);
-                if (at >= 0) sides[i * k + s] = sides[own[s] * k + at] = GRAPH_BOTH;
+                *(at < 0 ? &nothing : sides + own[s] * k + at) = GRAPH_BOTH; /* no branch on what the search finds */
+                sides[i * k + s] = at < 0 ? GRAPH_OURS : GRAPH_BOTH;
             }
         }
     }
@@ -241,7 +267,7 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
             int64_t edges = 0;
             for (int64_t s = 0; own[s] != INDEX_MAX; s++) { /* no branch on the side */
                 int both = sides[i * k + s];
-                REAL length = lengths[i * k + s];
+                REAL length = INAME(graph_distance)(g, i, s);
                 print += INAME(edge_print)(i, own[s], length) & -(uint64_t)both;
                 *last = (INAME(single)){length, (INDEX)i, own[s]};
                 last += !both & !mutual;
@@ -255,13 +281,16 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
     if (run->stop) goto done;
     g->uneven = print != 0;
     if (g->uneven) {
-#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(run->n_threads)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run)) continue;
             for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++)
-                for (int64_t s = 0; columns[i * stride + s] != INDEX_MAX; s++)
-                    if (sides[i * k + s] == GRAPH_BOTH && INAME(graph_length)(g, columns[i * stride + s], i) < lengths[i * k + s])
-                        sides[i * k + s] = GRAPH_THEIRS;
+                for (int64_t s = 0; columns[i * stride + s] != INDEX_MAX; s++) {
+                    uint8_t *side = sides + i * k + s;
+                    if (*side != GRAPH_BOTH) continue;
+                    REAL theirs = INAME(graph_length)(g, columns[i * stride + s], i);
+                    if (theirs < INAME(graph_distance)(g, i, s)) *side = GRAPH_THEIRS;
+                }
         }
     }
     /* Counts become offsets inside the turned entries of a row, which end with a mark. */
@@ -290,7 +319,8 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
     for (int64_t slot = 0; slot < slots; slot++) {
         INDEX *offset = counts + slot * n;
         for (int64_t j = 0; j < n; j++) offset[j] += (INDEX)starts[j];
-        for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++) turned[starts[i + 1] - 1].column = INDEX_MAX;
+        for (int64_t i = n * slot / slots; i < n * (slot + 1) / slots; i++)
+            turned[starts[i + 1] - 1] = (INAME(entry)){0, INDEX_MAX};
         for (int64_t s = n * slot / slots * k; s < ends[slot]; s++)
             turned[offset[singles[s].row]++] = (INAME(entry)){singles[s].distance, singles[s].column};
     }
@@ -305,7 +335,6 @@ done:
 MF_INLINE void INAME(graph_short_row)(const mf_graph *g, int64_t stride, int64_t row, INDEX *out_columns, REAL *values)
 {
     const INDEX *own = (const INDEX *)g->columns + row * stride;
-    const REAL *length = (const REAL *)g->distances + row * g->k;
     const INAME(entry) *other = (const INAME(entry) *)g->turned + g->starts[row];
     int64_t others = g->starts[row + 1] - g->starts[row] - 1;
     INDEX place[32] __attribute__((aligned(MF_ALIGN)));
@@ -321,29 +350,28 @@ MF_INLINE void INAME(graph_short_row)(const mf_graph *g, int64_t stride, int64_t
     }
     for (int64_t s = 0; own[s] != INDEX_MAX; s++) {
         out_columns[place[s]] = own[s];
-        values[place[s]] = length[s];
+        values[place[s]] = INAME(graph_distance)(g, row, s);
     }
 }
 
 /* One row of the graph; `mutual` and `uneven` are constants here. */
-MF_INLINE void INAME(graph_row)(const mf_graph *g, int64_t row, int mutual, int uneven, INDEX *out_columns, REAL *values)
+MF_INLINE void INAME(graph_row)(const mf_graph *g, int64_t row, int mutual, int uneven, INDEX *out_columns,
+                                REAL *values)
 {
-    const INDEX *own = (const INDEX *)g->columns + row * g->stride;
-    const REAL *length = (const REAL *)g->distances + row * g->k;
+    const INDEX *first = (const INDEX *)g->columns + row * g->stride, *own = first;
     const uint8_t *side = g->sides + row * g->k;
     const INAME(entry) *other = (const INAME(entry) *)g->turned + g->starts[row];
     for (;;) {
         INDEX ours = *own, theirs = other->column;
         int from_own = ours < theirs; /* the two have no column in common */
         if (!from_own && theirs == INDEX_MAX) return;
-        const REAL *given = from_own ? length : &other->distance; /* a choice of addresses needs no branch */
-        REAL d = *given;
+        REAL d = from_own ? INAME(graph_distance)(g, row, own - first) : other->distance;
         if (uneven && from_own && *side == GRAPH_THEIRS) d = INAME(graph_length)(g, ours, row);
         if (!mutual || *side != GRAPH_OURS) { /* mutual: nothing is turned */
             *out_columns++ = from_own ? ours : theirs;
             *values++ = d;
         }
-        own += from_own, length += from_own, side += from_own, other += !from_own;
+        own += from_own, side += from_own, other += !from_own;
     }
 }
 
@@ -354,7 +382,7 @@ static mf_status INAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL b
     int64_t n = g->n;
     const int64_t *rows = g->rows;
     indptr[0] = 0;
-#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(run->n_threads)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
         if (mf_poll(run)) continue;
         int64_t begin = block * BLOCK, end = mf_min(begin + BLOCK, n);

@@ -160,7 +160,8 @@ static mf_status NAME(kd_make)(const REAL *x, int64_t n, int64_t p, NAME(kdtree)
 {
     enum { WIDEST = 256 };
     int64_t leaves = mf_ceil_div(n, KD_LEAF), room = leaves * KD_LEAF;
-    *t = (NAME(kdtree)){n, p, leaves, mf_alloc(room * p, sizeof(REAL)), mf_alloc((2 * leaves - 1) * 2 * p, sizeof(REAL)),
+    *t = (NAME(kdtree)){n, p, leaves,
+                        mf_alloc(room * p, sizeof(REAL)), mf_alloc((2 * leaves - 1) * 2 * p, sizeof(REAL)),
                         mf_alloc(room, sizeof(int64_t)), mf_alloc(2 * leaves - 1, sizeof(int64_t))};
     NAME(kd_build) b = {{mf_alloc(n * p, sizeof(REAL)), mf_alloc(n * p, sizeof(REAL))},
                         {mf_alloc(n, sizeof(int64_t)), mf_alloc(n, sizeof(int64_t))},
@@ -363,7 +364,8 @@ MF_INLINE void NAME(kd_search)(NAME(kd_group) *g, const NAME(kdtree) *t, unsigne
             }
         }
         mf_span left = NAME(kd_bounded)(g, t, mf_left(s), p), right = NAME(kd_bounded)(g, t, mf_right(s), p);
-        int left_first = left.bound < right.bound || (left.bound == right.bound && t->first[left.node] < t->first[right.node]);
+        int left_first = left.bound < right.bound ||
+                         (left.bound == right.bound && t->first[left.node] < t->first[right.node]);
         stack[height++] = left_first ? right : left;
         stack[height++] = left_first ? left : right;
     }
@@ -380,13 +382,21 @@ static void NAME(kd_search_any)(NAME(kd_group) *g, const NAME(kdtree) *t, unsign
     }
 }
 
+/* Preorder number of a leaf. */
+static int64_t NAME(kd_leaf_node)(int64_t leaves, int64_t leaf)
+{
+    mf_span s = {0, 0, leaves, 0};
+    while (s.count > 1) s = leaf < mf_right(s).leaf ? mf_left(s) : mf_right(s);
+    return s.node;
+}
+
 /* The group that leaf `leaf` of the queries' tree is, from empty lists to finished rows of the output. */
-static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME(kdtree) *queries, int64_t node, int64_t leaf,
+static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME(kdtree) *queries, int64_t leaf,
                             REAL *distances, int64_t *indices)
 {
     int64_t size = mf_min(KD_LEAF, queries->n - leaf * KD_LEAF), k = g->k;
     g->queries = queries->blocks + leaf * KD_LEAF * t->p;
-    g->box = queries->boxes + node * 2 * t->p;
+    g->box = queries->boxes + NAME(kd_leaf_node)(queries->leaves, leaf) * 2 * t->p;
     g->own = t == queries ? leaf : -1;
     g->farthest = INFINITY;
     for (int q = 0; q < KD_LEAF; q++) {
@@ -407,16 +417,8 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
     }
 }
 
-/* Preorder number of a leaf: the left turns on the way down to it, plus the nodes to its left. */
-static int64_t NAME(kd_leaf_node)(int64_t leaves, int64_t leaf)
-{
-    mf_span s = {0, 0, leaves, 0};
-    while (s.count > 1) s = leaf < mf_right(s).leaf ? mf_left(s) : mf_right(s);
-    return s.node;
-}
-
-static mf_status NAME(kdtree_knn)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, int64_t k, REAL *distances,
-                                  int64_t *indices, mf_run *run)
+static mf_status NAME(kdtree_knn)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, int64_t k,
+                                  REAL *distances, int64_t *indices, mf_run *run)
 {
     NAME(kdtree) tree = {0}, other = {0}, *queries = &tree;
     int no_memory = 0;
@@ -439,8 +441,7 @@ static mf_status NAME(kdtree_knn)(const REAL *x, int64_t n, const REAL *y, int64
             }
 #pragma omp for schedule(dynamic, 4)
             for (int64_t leaf = 0; leaf < queries->leaves; leaf++)
-                if (!mf_poll(run))
-                    NAME(kd_answer)(&g, &tree, queries, NAME(kd_leaf_node)(queries->leaves, leaf), leaf, distances, indices);
+                if (!mf_poll(run)) NAME(kd_answer)(&g, &tree, queries, leaf, distances, indices);
             mf_release(g.lists);
         }
         status = no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;

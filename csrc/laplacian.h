@@ -3,7 +3,8 @@
  * summed in double, in the order of the row. */
 
 static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX *indptr, const INDEX *columns,
-                                        const REAL *weights, double *degrees, INDEX *out_indptr, int *flaws, mf_run *run)
+                                        const REAL *weights, double *degrees, INDEX *out_indptr, int *flaws,
+                                        mf_run *run)
 {
     enum { BLOCK = 1024 };
     uint64_t print = 0;
@@ -13,7 +14,7 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
         *flaws = found;
         return MF_OK;
     }
-#pragma omp parallel for schedule(static) num_threads(run->n_threads) reduction(+ : print) reduction(| : found)
+#pragma omp parallel for schedule(dynamic) num_threads(run->n_threads) reduction(+ : print) reduction(| : found)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
         if (mf_poll(run)) continue;
         for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
@@ -47,8 +48,9 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
 }
 
 /* One row; `normalization` is a constant here. */
-MF_INLINE void INAME(laplacian_row)(const INDEX *columns, const REAL *weights, int64_t count, int64_t row, double degree,
-                                    const double *scale, mf_normalization normalization, INDEX *out_columns, REAL *out)
+MF_INLINE void INAME(laplacian_row)(const INDEX *columns, const REAL *weights, int64_t count, int64_t row,
+                                    double degree, const double *scale, mf_normalization normalization,
+                                    INDEX *out_columns, REAL *out)
 {
     int64_t at = 0, lower = 0;
     for (int64_t e = 0; e < count; e++) {
@@ -82,11 +84,11 @@ static mf_status INAME(laplacian_fill)(int64_t n, const INDEX *indptr, const IND
 #pragma omp for schedule(static)
             for (int64_t i = 0; i < n; i++) scale[i] = degrees[i] > 0 ? 1 / sqrt(degrees[i]) : 0;
         }
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run)) continue;
-#define ROW(NORMALIZATION)                                                                                            \
-    INAME(laplacian_row)(columns + indptr[i], weights + indptr[i], indptr[i + 1] - indptr[i], i, degrees[i], scale,     \
+#define ROW(NORMALIZATION)                                                                                           \
+    INAME(laplacian_row)(columns + indptr[i], weights + indptr[i], indptr[i + 1] - indptr[i], i, degrees[i], scale,  \
                          NORMALIZATION, out_columns + out_indptr[i], out + out_indptr[i])
             for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
                 if (normalization == MF_PLAIN) ROW(MF_PLAIN);

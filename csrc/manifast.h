@@ -81,7 +81,8 @@ typedef struct mf_table {
     /* Lists of k neighbours and their distances to a symmetric CSR graph, in two steps: `begin` makes *graph and says
      * how many entries it has, `fill` writes it; `free` in any case. An edge joins i and j where either lists
      * the other, or where both do (mutual). `wide`: indptr and columns are int64, else int32; 2 n k must fit.
-     * *bad is the first row with a neighbour outside [0, n), or -1. */
+     * *bad is the first row with a neighbour outside [0, n) or a distance that is negative or NaN, or -1.
+     * `fill` reads the distances once more. */
     mf_status (*graph_begin_f32)(const float *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
                                  int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run);
     mf_status (*graph_begin_f64)(const double *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,

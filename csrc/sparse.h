@@ -22,8 +22,8 @@ static mf_status NAME(graph_begin)(const REAL *distances, const int64_t *neighbo
     return status;
 }
 
-static mf_status NAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL beta, void *indptr, void *columns, REAL *values,
-                                  mf_run *run)
+static mf_status NAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL beta, void *indptr, void *columns,
+                                  REAL *values, mf_run *run)
 {
     return g->wide ? MF_JOIN(NAME(graph_fill), i64)(g, weights, beta, indptr, columns, values, run)
                    : MF_JOIN(NAME(graph_fill), i32)(g, weights, beta, indptr, columns, values, run);

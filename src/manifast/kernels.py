@@ -372,8 +372,6 @@ def neighbor_graph(
         raise ValueError(f"weights must be 'heat', 'binary' or 'distance'. Got {weights!r} instead.")
     if mode not in ("union", "mutual"):
         raise ValueError(f"mode must be 'union' or 'mutual'. Got {mode!r} instead.")
-    if d.size and d.min() < 0:
-        raise ValueError("distances must not be negative. Got some that are.")
     if weights == "heat":
         d, width = _unit_beta(d, as_positive(beta, "beta"))
     elif beta is not None:
@@ -393,8 +391,10 @@ def neighbor_graph(
             threads,
         )
     if isinstance(made, int):
+        if (d[made] < 0).any():
+            raise ValueError(f"distances must not be negative. Got {d[made].min()} in row {made}.")
         raise ValueError(f"indices must be between 0 and n - 1 = {n - 1}. Got {neighbors[made]} in row {made}.")
-    return _csr(*made, n)
+    return _csr(made, n)
 
 
 def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None = None) -> tuple[sp.csr_array, Array]:
@@ -440,7 +440,7 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
     dtype = graph.dtype
     if n == 0 or graph.nnz == 0:
         zeros = np.zeros(n, dtype=dtype)
-        return _csr(np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros, n), zeros.copy()
+        return _csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
     small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64
     indptr, columns = (np.ascontiguousarray(a, dtype=small) for a in (graph.indptr, graph.indices))
     values = np.ascontiguousarray(graph.data)
@@ -450,7 +450,8 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
         if isinstance(made, int):
             _explain_flaws(graph, made)
             made = _graph.laplacian(indptr, columns, values, kind, _NOT_SYMMETRIC, threads)
-    return _csr(*made[:3], n), made[3].astype(dtype, copy=False)
+    assert not isinstance(made, int)
+    return _csr(made[:3], n), made[3].astype(dtype, copy=False)
 
 
 _INT32_MAX = 2**31 - 1
@@ -459,13 +460,14 @@ _BAD_STRUCTURE, _BAD_WEIGHT, _NOT_SYMMETRIC = 1, 2, 4  # mf_flaw
 
 def _as_graph(value: Any, name: str) -> sp.csr_array:
     """A square CSR matrix in canonical form, float32 or float64; a copy only where the input is not one already."""
-    given = value if sp.issparse(value) else np.asarray(value)
+    given: Any = value if sp.issparse(value) else np.asarray(value)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ValueError(f"{name} must be a square matrix. Got shape {given.shape} instead.")
     if given.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers. Got dtype {given.dtype} instead.")
     dtype = np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64
-    graph = given.tocsr() if sp.issparse(given) else sp.csr_array(given.astype(dtype, copy=False))
+    graph: sp.csr_array
+    graph = sp.csr_array(given.astype(dtype, copy=False)) if isinstance(given, np.ndarray) else given.tocsr()
     if graph.dtype != dtype or not graph.dtype.isnative:
         graph = graph.astype(dtype)
     if not graph.has_canonical_format:
@@ -484,13 +486,12 @@ def _explain_flaws(graph: sp.csr_array, flaws: int) -> None:
     difference = abs(graph - graph.T)
     largest = float(difference.data.max()) if difference.nnz else 0.0
     if largest > tolerance:
-        raise ValueError(
-            f"W must be symmetric. Got entries that differ from the transposed ones by up to {largest:.3g}."
-        )
+        raise ValueError(f"W must be symmetric. Got entries (i, j) and (j, i) that differ by up to {largest:.3g}.")
 
 
-def _csr(indptr: Array, columns: Array, values: Array, n: int) -> sp.csr_array:
-    """A CSR matrix from arrays that are known to be in order."""
+def _csr(parts: tuple[Array, Array, Array], n: int) -> sp.csr_array:
+    """A CSR matrix from (indptr, columns, values) that are known to be in order."""
+    indptr, columns, values = parts
     graph = sp.csr_array((values, columns, indptr), shape=(n, n))
     graph.has_sorted_indices = True
     graph.has_canonical_format = True

@@ -18,7 +18,7 @@ cdef void *_address(array) except? NULL:
 
 def neighbor_graph(const real[:, ::1] distances, const int64_t[:, ::1] neighbors, bint mutual, int weights, double beta,
                    bint wide, int n_threads):
-    """A symmetric CSR graph as (indptr, columns, values), or the first row with a neighbour out of range."""
+    """A symmetric CSR graph as (indptr, columns, values), or the first row with a neighbour or distance out of range."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef const mf_table *kernels = table()
@@ -34,11 +34,11 @@ def neighbor_graph(const real[:, ::1] distances, const int64_t[:, ::1] neighbors
     try:
         with nogil:
             if real is float:
-                status = kernels.graph_begin_f32(&distances[0, 0], &neighbors[0, 0], n, k, mutual, wide, &graph, &entries, &bad,
-                                                 &run)
+                status = kernels.graph_begin_f32(&distances[0, 0], &neighbors[0, 0], n, k, mutual, wide, &graph,
+                                                 &entries, &bad, &run)
             else:
-                status = kernels.graph_begin_f64(&distances[0, 0], &neighbors[0, 0], n, k, mutual, wide, &graph, &entries, &bad,
-                                                 &run)
+                status = kernels.graph_begin_f64(&distances[0, 0], &neighbors[0, 0], n, k, mutual, wide, &graph,
+                                                 &entries, &bad, &run)
         finish(status)
         if bad >= 0:
             return bad
@@ -46,9 +46,11 @@ def neighbor_graph(const real[:, ::1] distances, const int64_t[:, ::1] neighbors
         to_indptr, to_columns, to_values = _address(indptr), _address(columns), <real *>_address(values)
         with nogil:
             if real is float:
-                status = kernels.graph_fill_f32(graph, <mf_weights>weights, <float>beta, to_indptr, to_columns, to_values, &run)
+                status = kernels.graph_fill_f32(graph, <mf_weights>weights, <float>beta, to_indptr, to_columns,
+                                                to_values, &run)
             else:
-                status = kernels.graph_fill_f64(graph, <mf_weights>weights, beta, to_indptr, to_columns, to_values, &run)
+                status = kernels.graph_fill_f64(graph, <mf_weights>weights, beta, to_indptr, to_columns,
+                                                to_values, &run)
         finish(status)
     finally:
         kernels.graph_free(graph)

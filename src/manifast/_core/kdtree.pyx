@@ -18,17 +18,17 @@ def kdtree_knn(const real[:, ::1] x, const real[:, ::1] queries, real[:, ::1] di
     cdef Py_ssize_t m = distances.shape[0], k = distances.shape[1]
     if m == 0 or k == 0:
         return
-    if queries is not None:
-        other = &queries[0, 0]
     if indices.shape[0] != m or indices.shape[1] != k or m != (x if queries is None else queries).shape[0]:
         raise ValueError("distances and indices must have one row per query and the same shape")
     if k > x.shape[0] - (queries is None) or (queries is not None and queries.shape[1] != x.shape[1]):
         raise ValueError("k must not exceed the number of neighbours there are, and columns must match")
+    if queries is not None:
+        other = &queries[0, 0]
     with nogil:
         if real is float:
-            status = table().kdtree_knn_f32(&x[0, 0], x.shape[0], other, m, x.shape[1], k, &distances[0, 0], &indices[0, 0],
-                                            &run)
+            status = table().kdtree_knn_f32(&x[0, 0], x.shape[0], other, m, x.shape[1], k, &distances[0, 0],
+                                            &indices[0, 0], &run)
         else:
-            status = table().kdtree_knn_f64(&x[0, 0], x.shape[0], other, m, x.shape[1], k, &distances[0, 0], &indices[0, 0],
-                                            &run)
+            status = table().kdtree_knn_f64(&x[0, 0], x.shape[0], other, m, x.shape[1], k, &distances[0, 0],
+                                            &indices[0, 0], &run)
     finish(status)
