@@ -138,6 +138,25 @@ def test_bits_do_not_depend_on_threads_batch_or_layout(rng, level, dtype, p):
     assert np.array_equal(knn(np.asfortranarray(x), 7)[1], expected[1])
 
 
+@pytest.mark.parametrize("p", [1, 3, 6, 9, 16, 17])
+@pytest.mark.parametrize("fill", [2, 20])
+def test_tree_and_brute_force_give_the_same_bits(rng, level, p, fill):
+    """Whatever "auto" picks (few features, or data that fill few dimensions: the tree) cannot be seen in the result."""
+    x = rng.standard_normal((300, min(fill, p))) @ rng.standard_normal((min(fill, p), p))
+    x[40:60] = x[:20]
+    for queries in (None, x[:30] + 0.5, x[:30]):
+        results = [knn(x, 8, queries=queries, algorithm=name) for name in ("brute", "tree", "auto")]
+        for distances, indices in results[1:]:
+            assert np.array_equal(distances, results[0][0]) and np.array_equal(indices, results[0][1])
+
+
+def test_one_point_with_queries():
+    for p in (1, 7, 30):
+        distances, indices = knn(np.zeros((1, p)), 1, queries=np.ones((2, p)))
+        assert np.array_equal(indices, [[0], [0]])
+        np.testing.assert_allclose(distances, np.sqrt(p))
+
+
 def test_levels_give_the_same_neighbours(rng):
     from manifast._core import dispatch
 

