@@ -156,35 +156,34 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
     static int NAME(rung_##T)(const NAME(search) *s, const REAL *x, const int64_t *rows, int64_t count, int64_t keep,  \
                               mf_run *run)                                                                             \
     {                                                                                                                  \
-        int64_t width = SCREEN(T, chunk_columns)(s->p);                                                                \
         int no_memory = 0;                                                                                             \
         SCREEN(T, reservoir) lists;                                                                                    \
-        TYPE *chunk = mf_alloc(width * s->p, sizeof(TYPE)), *norms = mf_alloc(width, sizeof(TYPE));                    \
-        if (!SCREEN(T, reservoir_open)(&lists, count, keep) || !chunk || !norms) no_memory = 1;                        \
+        SCREEN(T, screen_team) team;                                                                                   \
+        int ready = SCREEN(T, reservoir_open)(&lists, count, keep);                                                    \
+        if (!SCREEN(T, screen_team_open)(&team, count, s->p) || !ready) no_memory = 1;                                 \
         else {                                                                                                         \
             SCREEN(T, reservoir_clear)(&lists, count);                                                                 \
             _Pragma("omp parallel num_threads(run->n_threads)")                                                        \
             {                                                                                                          \
-                SCREEN(T, screen_work) w;                                                                              \
-                mf_pair *list = mf_alloc(keep + 64, sizeof(*list));                                                  \
-                if (!SCREEN(T, screen_work_open)(&w, s->p) || !list) {                                                 \
+                SCREEN(T, acc) *partial = SCREEN(T, partial_open)(s->p);                                               \
+                mf_pair *list = mf_alloc(keep + 64, sizeof(*list));                                                    \
+                if (!partial || !list) {                                                                               \
                     _Pragma("omp atomic write")                                                                        \
                     no_memory = 1;                                                                                     \
                     mf_stop(run);                                                                                      \
                 }                                                                                                      \
                 SCREEN(T, screen_queries)((const char *)x, count, (const char *)s->y, s->n, s->p, sizeof(REAL),        \
-                                          FILL(T), s->shift, s->scale, s->self ? rows : NULL, &lists, chunk, norms,    \
-                                          &w, run);                                                                    \
+                                          FILL(T), s->shift, s->scale, s->self ? rows : NULL, &lists, &team, partial,  \
+                                          run);                                                                        \
                 _Pragma("omp for schedule(dynamic, 64)")                                                               \
                 for (int64_t i = 0; i < count; i++)                                                                    \
                     if (!mf_poll(run)) NAME(settle_##T)(s, rows[i], &lists, i, list);                                  \
-                SCREEN(T, screen_work_close)(&w);                                                                      \
+                mf_release(partial);                                                                                   \
                 mf_release(list);                                                                                      \
             }                                                                                                          \
         }                                                                                                              \
         SCREEN(T, reservoir_close)(&lists);                                                                            \
-        mf_release(chunk);                                                                                             \
-        mf_release(norms);                                                                                             \
+        SCREEN(T, screen_team_close)(&team);                                                                           \
         return no_memory;                                                                                              \
     }
 DEFINE_RUNG(float, f32)

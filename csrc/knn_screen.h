@@ -75,48 +75,59 @@ typedef void NAME(fill)(const void *x, int64_t rows, int64_t p, const double *sh
 DEFINE_FILL(float, f32)
 DEFINE_FILL(double, f64)
 
-/* The workspace of one thread. */
+/* Sums between passes, for one thread. */
+static NAME(acc) *NAME(partial_open)(int64_t p)
+{
+    return mf_alloc(p > PANEL_STEP ? NAME(block_rows)(p) / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
+}
+
+/* What a team shares while it screens queries: all queries packed, and one chunk of the data. */
 typedef struct {
-    REAL *rows, *row_norms;
-    NAME(acc) *partial;
-} NAME(screen_work);
+    REAL *rows, *row_norms, *columns, *column_norms;
+} NAME(screen_team);
 
-static int NAME(screen_work_open)(NAME(screen_work) *w, int64_t p)
+static int NAME(screen_team_open)(NAME(screen_team) *t, int64_t m, int64_t p)
 {
-    int64_t block = NAME(block_rows)(p);
-    w->rows = mf_alloc(block * p, sizeof(REAL));
-    w->row_norms = mf_alloc(block, sizeof(REAL));
-    w->partial = mf_alloc(p > PANEL_STEP ? block / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
-    return w->rows && w->row_norms && w->partial;
+    int64_t padded = mf_round_up(m, MR), width = NAME(chunk_columns)(p);
+    t->rows = mf_alloc(padded * p, sizeof(REAL));
+    t->row_norms = mf_alloc(padded, sizeof(REAL));
+    t->columns = mf_alloc(width * p, sizeof(REAL));
+    t->column_norms = mf_alloc(width, sizeof(REAL));
+    return t->rows && t->row_norms && t->columns && t->column_norms;
 }
 
-static void NAME(screen_work_close)(NAME(screen_work) *w)
+static void NAME(screen_team_close)(NAME(screen_team) *t)
 {
-    mf_release(w->rows);
-    mf_release(w->row_norms);
-    mf_release(w->partial);
+    mf_release(t->rows);
+    mf_release(t->row_norms);
+    mf_release(t->columns);
+    mf_release(t->column_norms);
 }
 
-/* Queries against data, called by all threads of a team. Data are packed chunk by chunk into `chunk` and
- * `chunk_norms`, shared by the team; rows of x and y are `size` bytes per entry and go through `fill`. */
+/* Queries against data, called by all threads of a team; rows of x and y are `size` bytes per entry and go through
+ * `fill`. */
 static void NAME(screen_queries)(const char *x, int64_t m, const char *y, int64_t n, int64_t p, size_t size,
                                  NAME(fill) *fill, const double *shift, double scale, const int64_t *exclude,
-                                 NAME(reservoir) *lists, REAL *chunk, REAL *chunk_norms, NAME(screen_work) *w, mf_run *run)
+                                 NAME(reservoir) *lists, const NAME(screen_team) *t, NAME(acc) *partial, mf_run *run)
 {
     int64_t block = NAME(block_rows)(p), width = NAME(chunk_columns)(p);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < mf_ceil_div(m, MR); i++)
+        fill(x + i * MR * p * (int64_t)size, mf_min(MR, m - i * MR), p, shift, scale, 1, t->rows + i * MR * p,
+             t->row_norms + i * MR);
     for (int64_t j0 = 0; j0 < n; j0 += width) {
         int64_t columns = mf_min(width, n - j0), panels = mf_ceil_div(columns, NR);
 #pragma omp for schedule(static)
         for (int64_t j = 0; j < panels; j++)
             fill(y + (j0 + j * NR) * p * (int64_t)size, mf_min(NR, columns - j * NR), p, shift, scale, 0,
-                 chunk + j * NR * p, chunk_norms + j * NR);
+                 t->columns + j * NR * p, t->column_norms + j * NR);
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < mf_ceil_div(m, block); i++) {
             if (mf_poll(run)) continue;
             int64_t row0 = i * block, rows = mf_min(block, m - row0);
-            fill(x + row0 * p * (int64_t)size, rows, p, shift, scale, 1, w->rows, w->row_norms);
-            NAME(screen_block) b = {w->row_norms, chunk_norms, row0, j0, rows, n, lists, exclude};
-            NAME(sweep)(w->rows, mf_ceil_div(rows, MR), chunk, panels, p, 1, w->partial, NAME(screen_query_done), &b);
+            NAME(screen_block) b = {t->row_norms + row0, t->column_norms, row0, j0, rows, n, lists, exclude};
+            NAME(sweep)(t->rows + row0 * p, mf_ceil_div(rows, MR), t->columns, panels, p, 1, partial,
+                        NAME(screen_query_done), &b);
         }
     }
 }
@@ -177,6 +188,28 @@ static void NAME(rows_from_columns)(const REAL *columns, const REAL *norms, int6
         for (int64_t k = 0; k < p; k++)
             for (int64_t r = 0; r < MR; r++) panels[k * MR + r] = -2 * source[r][k * NR];
     }
+}
+
+/* The workspace of one thread. */
+typedef struct {
+    REAL *rows, *row_norms;
+    NAME(acc) *partial;
+} NAME(screen_work);
+
+static int NAME(screen_work_open)(NAME(screen_work) *w, int64_t p)
+{
+    int64_t block = NAME(block_rows)(p);
+    w->rows = mf_alloc(block * p, sizeof(REAL));
+    w->row_norms = mf_alloc(block, sizeof(REAL));
+    w->partial = NAME(partial_open)(p);
+    return w->rows && w->row_norms && w->partial;
+}
+
+static void NAME(screen_work_close)(NAME(screen_work) *w)
+{
+    mf_release(w->rows);
+    mf_release(w->row_norms);
+    mf_release(w->partial);
 }
 
 /* Pairs of rows [i0, i1) and columns [j0, j1) of one set in column panels, each pair once (above the diagonal). */
