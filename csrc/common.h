@@ -34,19 +34,16 @@ static inline int64_t mf_round_up(int64_t a, int64_t b) { return mf_ceil_div(a, 
 static inline int mf_poll(mf_run *run)
 {
     int stop;
-    if (run->interrupted && omp_get_thread_num() == 0) {
-        double now = omp_get_wtime();
-        if (now - run->last_poll > MF_POLL_SECONDS) {
-            run->last_poll = now;
-            if (run->interrupted()) {
-#pragma omp atomic write
-                run->stop = 1;
-            }
-        }
-    }
 #pragma omp atomic read
     stop = run->stop;
-    return stop;
+    if (stop || !run->interrupted || omp_get_thread_num() != 0) return stop;
+    double now = omp_get_wtime();
+    if (now - run->last_poll <= MF_POLL_SECONDS) return 0;
+    run->last_poll = now;
+    if (!run->interrupted()) return 0;
+#pragma omp atomic write
+    run->stop = 1;
+    return 1;
 }
 
 static inline void mf_stop(mf_run *run)

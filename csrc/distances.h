@@ -18,18 +18,20 @@ MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, N
             t->c[i][0] = NAME(exp)(t->c[i][0] * -b->inv_sigma2);
             t->c[i][1] = NAME(exp)(t->c[i][1] * -b->inv_sigma2);
         }
-    if (rows == MR && columns == NR) {
+    int mirrored = b->symmetric, diagonal = mirrored && j0 < i0 + MR; /* of a tile on the diagonal the upper part */
+    if (rows == MR && columns == NR && !diagonal) {
         for (int i = 0; i < MR; i++) {
             VOP(store)(b->out + (i0 + i) * b->m + j0, t->c[i][0]);
             VOP(store)(b->out + (i0 + i) * b->m + j0 + LANES, t->c[i][1]);
         }
     } else {
         for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++) b->out[(i0 + i) * b->m + j0 + j] = t->c[i][j / LANES][j % LANES];
+            for (int j = diagonal ? (int)mf_max(0, i0 + i - j0) : 0; j < columns; j++)
+                b->out[(i0 + i) * b->m + j0 + j] = t->c[i][j / LANES][j % LANES];
     }
-    if (b->symmetric)
-        for (int j = 0; j < columns; j++)
-            for (int i = 0; i < rows; i++) b->out[(j0 + j) * b->m + i0 + i] = t->c[i][j / LANES][j % LANES];
+    for (int j = 0; mirrored && j < columns; j++)
+        for (int i = 0; i < rows && i0 + i < j0 + j; i++)
+            b->out[(j0 + j) * b->m + i0 + i] = t->c[i][j / LANES][j % LANES];
 }
 
 static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2, REAL *out,

@@ -2,15 +2,18 @@
  * compared in registers with the current thresholds of its rows (and columns); only a hit leaves the fast path.
  * Points are shifted and scaled by a power of two before they come here, so nothing overflows. */
 
-/* Features per partial sum: it bounds the rounding error of a dot product however large p is. */
+/* Features per partial sum: it bounds the rounding error of a dot product. */
 #undef MAX_CHAIN
 #define MAX_CHAIN PANEL_STEP
 
-/* |approximate - true squared distance| <= screen_error * (|x| + |y|)^2 for shifted, scaled points. */
+/* |approximate - exact squared distance| <= screen_error * (|x| + |y|)^2 for shifted, scaled points. The first term is
+ * the dot product and what is done once in REAL; the second what is done in double: norms, in pieces of 16 features,
+ * and the sums of `exact` itself. */
 static double NAME(screen_error)(int64_t p)
 {
     double unit = sizeof(REAL) == 4 ? 0x1p-24 : 0x1p-53;
-    return 1.01 * unit * ((double)mf_min(p, MAX_CHAIN) + (double)mf_ceil_div(p, MAX_CHAIN) + 16);
+    double chain = (double)mf_min(p, MAX_CHAIN) + (double)mf_ceil_div(p, MAX_CHAIN) + 16;
+    return 1.01 * (unit * chain + 0x1p-53 * (0.5 * (double)p + 32));
 }
 
 typedef struct {
@@ -55,15 +58,18 @@ typedef void NAME(fill)(const void *x, int64_t rows, int64_t p, const double *sh
     {                                                                                                                  \
         enum { STEP = 16 };                                                                                            \
         for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {                                            \
-            REAL sum[16] = {0};                                                                                        \
+            double sum[16] = {0};                                                                                      \
             for (int64_t k0 = 0; k0 < p; k0 += STEP)                                                                   \
-                for (int64_t r = 0; r < width; r++)                                                                    \
+                for (int64_t r = 0; r < width; r++) {                                                                  \
+                    double part = 0;                                                                                   \
                     for (int64_t k = k0; k < mf_min(k0 + STEP, p); k++) {                                              \
                         double v = r0 + r < rows ? ((double)x[(r0 + r) * p + k] - shift[k]) * scale : 0;               \
                         panels[k * width + r] = (REAL)(factor * v);                                                    \
-                        sum[r] += (REAL)v * (REAL)v;                                                                   \
+                        part += (double)(REAL)v * (double)(REAL)v;                                                     \
                     }                                                                                                  \
-            for (int64_t r = 0; r < width; r++) norms[r0 + r] = r0 + r < rows ? sum[r] : (REAL)INFINITY;               \
+                    sum[r] += part;                                                                                    \
+                }                                                                                                      \
+            for (int64_t r = 0; r < width; r++) norms[r0 + r] = r0 + r < rows ? (REAL)sum[r] : (REAL)INFINITY;         \
         }                                                                                                              \
     }                                                                                                                  \
     static void NAME(fill_##SUFFIX)(const void *x, int64_t rows, int64_t p, const double *shift, double scale,         \

@@ -35,7 +35,7 @@ typedef struct mf_table {
     const char *level;
 
     /* out[i, j] = |x_i - y_j|^2, or exp(-that * inv_sigma2) where inv_sigma2 > 0.
-     * y == NULL: y is x and only half of the matrix is computed. */
+     * y == NULL: y is x, and the result exactly symmetric. */
     mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
                                   float inv_sigma2, float *out, mf_run *run);
     mf_status (*sq_distances_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p,
@@ -72,7 +72,7 @@ typedef struct mf_table {
                              signed char *status, mf_run *run);
     void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values);
 
-    /* The same by a kd-tree, for few features. */
+    /* knn by a kd-tree, for few features. */
     mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
                                 float *distances, int64_t *indices, mf_run *run);
     mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,
@@ -114,7 +114,7 @@ typedef struct mf_table {
 const mf_table *mf_find_table(const char *level);
 const mf_table *mf_best_table(void);
 
-/* Names of the levels built in, best first, NULL-terminated, and whether this machine runs one of them. */
+/* Names of the levels built in, best first, NULL-terminated. */
 const char *const *mf_levels(void);
 
 int mf_openmp_version(void);  /* 0: built without OpenMP */

@@ -105,18 +105,22 @@ MF_INLINE void NAME(pack)(const REAL *restrict x, int64_t rows, int64_t p, const
     }
 }
 
-/* Panels of `width` rows each and their squared norms; the norm of a missing row is +inf. Packed rows carry
- * `factor`, a power of two up to sign; norms do not. */
+/* Panels of `width` rows each and their squared norms; the norm of a missing row is +inf, one so large that sums with it
+ * might overflow is NaN. Packed rows carry `factor`, a power of two up to sign; norms do not. */
 MF_INLINE void NAME(pack_panels)(const REAL *x, int64_t rows, int64_t p, const REAL *shift, REAL factor,
                                  int64_t width, REAL *panels, REAL *norms)
 {
-    REAL unscale = 1 / (factor * factor);
+    REAL unscale = 1 / factor, largest = (sizeof(REAL) == 4 ? (REAL)3e38 : (REAL)1e308) / 8;
     for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {
         REAL sum[16] = {0}; /* the widest panel: 2 vectors of 8 floats */
         NAME(pack)(x + r0 * p, mf_min(width, rows - r0), p, shift, factor, width, panels);
         for (int64_t k = 0; k < p; k++)
-            for (int64_t r = 0; r < width; r++) sum[r] = ROP(fma)(panels[k * width + r], panels[k * width + r], sum[r]);
-        for (int64_t r = 0; r < width; r++) norms[r0 + r] = r0 + r < rows ? unscale * sum[r] : (REAL)INFINITY;
+            for (int64_t r = 0; r < width; r++) {
+                REAL v = unscale * panels[k * width + r];
+                sum[r] = ROP(fma)(v, v, sum[r]);
+            }
+        for (int64_t r = 0; r < width; r++)
+            norms[r0 + r] = r0 + r >= rows ? (REAL)INFINITY : sum[r] < largest ? sum[r] : (REAL)NAN;
     }
 }
 
@@ -200,26 +204,29 @@ static REAL NAME(direct)(const REAL *x, const REAL *y, int64_t p)
 }
 
 /* Tiles of products turned into distances, where they are not yet: |x|^2 + |y|^2 - 2x.y, and where that has lost too
- * many digits to cancellation (or overflowed) the sum of squared differences; which of the two depends on the pair
- * alone. x are the rows of the tile, y its columns; n and m how many of them there are. */
+ * many digits to cancellation or underflow, or might overflow, the sum of squared differences; which of the two depends
+ * on the pair alone. x are the rows of the tile, y its columns; n and m how many of them there are. */
 #undef NEAR
 #define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
 MF_INLINE void NAME(finish_distances)(NAME(acc) *t, const REAL *x, const REAL *x_norms, int64_t n, const REAL *y,
                                       const REAL *y_norms, int64_t m, int64_t p)
 {
     if (p <= DIRECT_UP_TO) return;
-    V near = VOP(set)(NEAR), ny[2] = {VOP(load)(y_norms), VOP(load)(y_norms + LANES)};
+    /* Below `small` products of single features may be subnormal and round in their own way. */
+    REAL tiny = sizeof(REAL) == 4 ? 0x1p-126f : (REAL)0x1p-1022, eps = sizeof(REAL) == 4 ? 0x1p-23f : (REAL)0x1p-52;
+    V near = VOP(set)(NEAR), small = VOP(set)((REAL)p * 8 * (tiny / eps));
+    V ny[2] = {VOP(load)(y_norms), VOP(load)(y_norms + LANES)};
     VOP(mask) fine = ~(VOP(mask)){0};
     for (int i = 0; i < MR; i++)
         for (int v = 0; v < 2; v++) {
             V s = x_norms[i] + ny[v];
             t->c[i][v] += s;
-            fine &= (VOP(mask))(t->c[i][v] >= near * s);
+            fine &= (VOP(mask))(t->c[i][v] >= VOP(fma)(near, s, small));
         }
     if (!VOP(any)(~fine)) return;
     for (int i = 0; i < MR && i < n; i++)
         for (int v = 0; v < 2; v++)
-            for (unsigned bits = VOP(bits)(~(t->c[i][v] >= near * (x_norms[i] + ny[v]))); bits; bits &= bits - 1) {
+            for (unsigned bits = VOP(bits)(~(t->c[i][v] >= VOP(fma)(near, x_norms[i] + ny[v], small))); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits), j = v * LANES + lane;
                 if (j < m) t->c[i][v][lane] = NAME(direct)(x + i * p, y + j * p, p);
             }

@@ -44,6 +44,22 @@ def level(request):
     dispatch.use(os.environ.get("MANIFAST_ISA") or "auto")
 
 
+@pytest.fixture
+def on_every_level():
+    """Calls a function once per instruction set and returns what it gave."""
+    chosen = dispatch.level()
+
+    def call(function):
+        results = []
+        for name in dispatch.levels():
+            dispatch.use(name)
+            results.append(function())
+        return results
+
+    yield call
+    dispatch.use(chosen)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Where the image sets for experiments are: MANIFAST_DATA, or shared/data beside the source tree."""

@@ -100,17 +100,31 @@ def test_bits_do_not_depend_on_threads_batch_or_layout(rng, level, dtype, p):
     assert np.array_equal(sq_distances(np.repeat(x, 2, axis=0)[::2], y), expected)
 
 
-def test_levels_agree_to_rounding(rng):
-    from manifast._core import dispatch
-
+def test_levels_agree_to_rounding(rng, on_every_level):
     x = rng.standard_normal((80, 200))
-    results = []
-    for name in dispatch.levels():
-        dispatch.use(name)
-        results.append(sq_distances(x))
-    dispatch.use("auto")
-    for result in results[1:]:
-        np.testing.assert_allclose(result, results[0], rtol=1e-13)
+    first, *others = on_every_level(lambda: sq_distances(x))
+    for result in others:
+        np.testing.assert_allclose(result, first, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", [4, 16, 40])
+def test_ends_of_the_range(rng, level, dtype, p):
+    """A square that the dtype still holds is found although the norms or products overflow; equal rows are at 0."""
+    largest = float(np.finfo(dtype).max)
+    x = np.zeros((2, p), dtype)
+    x[1] = np.sqrt(largest / p * 0.9)
+    np.testing.assert_allclose(sq_distances(x)[0, 1], largest * 0.9, rtol=1e-5)
+    x[0] = x[1]
+    x[0, 0] *= dtype(0.5)
+    assert np.array_equal(sq_distances(x, x[::-1].copy())[:, ::-1] == 0, np.eye(2, dtype=bool))
+    smallest = float(np.sqrt(np.finfo(dtype).smallest_subnormal))
+    for scale in smallest * np.geomspace(0.1, 1e4, 60):
+        small = (rng.standard_normal((3, p)) * scale).astype(dtype)
+        result = sq_distances(small)
+        assert not result.diagonal().any()
+        expected = oracle(small, small).astype(float)
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=4 * p * float(np.finfo(dtype).smallest_subnormal))
 
 
 @settings(max_examples=60, deadline=None)
@@ -243,14 +257,23 @@ def test_exponential_at_its_ends(level, dtype):
         assert abs(value(t) - expected) <= 2 * max(np.spacing(dtype(expected)), np.finfo(dtype).smallest_subnormal)
 
 
-@pytest.mark.parametrize("sigma", [1e-200, 1e-30, 1e25, 1e200])
+@pytest.mark.parametrize("sigma", [1e-300, 1e-200, 1e-44, 1e-30, 1e-15, 1e15, 1e25, 1e37, 1e200, 1e300])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gaussian_at_any_sigma(level, dtype, sigma):
-    if not float(np.finfo(dtype).tiny) * 100 < sigma < float(np.finfo(dtype).max) / 100:
-        sigma = 1e-30 if sigma < 1 else 1e30
-    x = np.array([[0.0], [1.0], [3.0]]) * sigma
-    expected = np.exp(-np.array([[0, 1, 9], [1, 0, 4], [9, 4, 0.0]]))
-    np.testing.assert_allclose(gaussian(x.astype(dtype), sigma=sigma), expected, rtol=50 * np.finfo(dtype).eps)
+    from manifast.kernels import rbf_apply
+
+    # Data at the scale of sigma (as far as the dtype reaches), at scale 1, and both.
+    scales = [1.0] + [sigma] * (float(np.finfo(dtype).tiny) * 1e3 < sigma < float(np.finfo(dtype).max) / 1e3)
+    for scale in scales:
+        x = (np.array([[0.0], [1.0], [3.0]]) * scale).astype(dtype)
+        ratio = (x.astype(np.longdouble) - x.astype(np.longdouble).T) / np.longdouble(sigma)
+        expected = np.exp(-(ratio**2)).astype(float)
+        result = gaussian(x, sigma=sigma)
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, expected, rtol=50 * np.finfo(dtype).eps, atol=float(np.finfo(dtype).tiny))
+        applied = rbf_apply(x, x, np.eye(3, dtype=dtype), sigma=sigma)
+        assert applied.dtype == dtype
+        np.testing.assert_allclose(applied, expected, rtol=50 * np.finfo(dtype).eps, atol=float(np.finfo(dtype).tiny))
 
 
 @pytest.mark.parametrize("sigma", [0, -1.0, np.nan, np.inf, "wide", None])

@@ -157,18 +157,31 @@ def test_one_point_with_queries():
         np.testing.assert_allclose(distances, np.sqrt(p))
 
 
-def test_levels_give_the_same_neighbours(rng):
-    from manifast._core import dispatch
-
+def test_levels_give_the_same_neighbours(rng, on_every_level):
     x = rng.standard_normal((300, 30)).astype(np.float32)
-    results = []
-    for name in dispatch.levels():
-        dispatch.use(name)
-        results.append(knn(x, 10))
-    dispatch.use("auto")
-    for distances, indices in results[1:]:
-        assert np.array_equal(indices, results[0][1])
-        np.testing.assert_allclose(distances, results[0][0], rtol=1e-6)
+    first, *others = on_every_level(lambda: knn(x, 10))
+    for distances, indices in others:
+        assert np.array_equal(indices, first[1])
+        np.testing.assert_allclose(distances, first[0], rtol=1e-6)
+
+
+def test_proof_holds_for_very_many_features(level):
+    """Long chains of rounding in the norms: float32 screening is off by more than what tells the two rows apart."""
+    p = 400_000
+    x = np.ones((40, p), np.float32) * np.float32(1.0719)
+    x[::2] *= -1
+    x[1:] *= np.float32(1.0005)
+    x += np.linspace(0, 1e-6, 40, dtype=np.float32)[:, None]
+    queries = np.zeros((1, p), np.float32)
+    check(x, 1, queries=queries, algorithm="brute")
+
+
+def test_outlier_beside_tiny_points(rng, level):
+    """Squares of 1e-60 are still numbers beside an outlier of 1e130: nothing may be rescaled away."""
+    x = rng.standard_normal((30, 3)) * 1e-60
+    expected = knn(x, 4)[1]
+    indices = knn(np.vstack([x, np.full((1, 3), 1e130)]), 4)[1]
+    assert np.array_equal(indices[:30], expected)
 
 
 @settings(max_examples=80, deadline=None)

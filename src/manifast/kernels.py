@@ -34,7 +34,8 @@ def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: 
     ----------
     X : array of shape (n, p)
     Y : array of shape (m, p), optional
-        X itself where omitted; then only half of the matrix is computed and the result is exactly symmetric.
+        X itself where omitted; then the result is exactly symmetric, and for more than a few features only half of it
+        is computed.
     out : array of shape (n, m), optional
         C-contiguous and writable, of the result's dtype; it is filled and returned.
     n_threads : int, optional
@@ -90,6 +91,9 @@ def _distance_matrix(X: Any, Y: Any, sigma: float, kernel: bool, out: Array | No
     shape = (x.shape[0], x.shape[0] if y is None else y.shape[0])
     inv_sigma2 = 0.0
     if kernel:
+        if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
+            wide = None if y is None else y.astype(np.float64)
+            return _distance_matrix(x.astype(np.float64), wide, sigma, True, None, n_threads).astype(np.float32)
         (x, y), inv_sigma2 = _unit_sigma((x, y), sigma)
     if out is None:
         out = np.empty(shape, dtype=x.dtype)
@@ -132,7 +136,12 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
         raise ValueError(f"coef must have one row per center, {c.shape[0]}. Got shape {np.shape(coef)} instead.")
     if c.dtype != w.dtype:
         x, c, w = (a.astype(np.float64, copy=False) for a in (x, c, w))
-    (x, c), inv_sigma2 = _unit_sigma((x, c), as_positive(sigma, "sigma"))
+    sigma = as_positive(sigma, "sigma")
+    if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
+        wide = [a.astype(np.float64) for a in (x, c, w)]
+        narrow = rbf_apply(*wide, sigma=sigma, n_threads=n_threads).astype(np.float32)
+        return narrow[:, 0] if vector else narrow
+    (x, c), inv_sigma2 = _unit_sigma((x, c), sigma)
     out = np.empty((x.shape[0], w.shape[1]), dtype=x.dtype)
     if c.shape[0] == 0:
         out[:] = 0
@@ -207,40 +216,44 @@ def _tree_pays(x: Array) -> bool:
 
 def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
     """The search, on doubles brought to a range where squares neither overflow nor vanish."""
-    unit = 1.0 if x.dtype == np.float32 else _unit(x)
-    if unit != 1.0:
-        x = x / unit
-    far: Any = np.zeros(x.shape[0] if q is None else q.shape[0], dtype=bool)
-    near = q
+    exponent = 0 if x.dtype == np.float32 else _outlying(x)
+    if exponent:
+        x = np.ldexp(x, -exponent)
+    rows = x.shape[0] if q is None else q.shape[0]
+    far = np.zeros(rows, dtype=bool)
     if q is not None and x.dtype == np.float64:
-        with np.errstate(over="ignore"):
-            near = q / unit if unit != 1.0 else q
-        far = (np.abs(near) >= _BEYOND).any(axis=1)
-        if far.any():
-            near = np.ascontiguousarray(near[~far])
-    distances = np.empty((np.count_nonzero(~far), k), dtype=x.dtype)
+        if exponent:
+            with np.errstate(over="ignore"):
+                q = np.ldexp(q, -exponent)
+        far = np.any(np.abs(q) >= _LARGE, axis=1)
+    near = q if q is None or not far.any() else np.ascontiguousarray(q[~far])
+    distances = np.empty((rows - np.count_nonzero(far), k), dtype=x.dtype)
     indices = np.empty(distances.shape, dtype=np.int64)
     with kernel_threads(n_threads) as threads:
         search(x, near, distances, indices, threads)
-    if unit != 1.0:
-        distances *= unit
-    if q is None or not far.any():
-        return distances, indices
-    # Rows beyond all data: to double precision every point is equally far, so the first k are the neighbours.
-    all_distances, all_indices = np.empty((far.size, k)), np.tile(np.arange(k), (far.size, 1))
-    largest = np.abs(q[far]).max(axis=1, keepdims=True)
-    all_distances[far] = largest * np.linalg.norm(q[far] / largest, axis=1, keepdims=True)
-    all_distances[~far], all_indices[~far] = distances, indices
-    return all_distances, all_indices
+        if q is not None and far.any():
+            near_found = distances, indices
+            distances, indices = np.empty((rows, k)), np.empty((rows, k), dtype=np.int64)
+            distances[~far], indices[~far] = near_found
+            for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
+                row = np.clip(q[i : i + 1], -np.finfo(np.float64).max, np.finfo(np.float64).max)
+                own = int(np.frexp(np.abs(row).max())[1])
+                search(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
+                with np.errstate(over="ignore"):
+                    distances[i] = np.ldexp(distances[i], own)
+    if exponent:
+        with np.errstate(over="ignore"):
+            distances = np.ldexp(distances, exponent)
+    return distances, indices
 
 
-_SMALL, _LARGE, _BEYOND = 1e-120, 1e120, 1e140
+_SMALL, _LARGE = 1e-140, 1e150
 
 
-def _unit(x: Array) -> float:
-    """1 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
-    largest = max(x.max(), -x.min())
-    return 1.0 if largest == 0 or _SMALL < largest < _LARGE else float(2.0 ** np.floor(np.log2(largest)))
+def _outlying(x: Array) -> int:
+    """0 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
+    largest = max(float(x.max()), -float(x.min()))
+    return 0 if largest == 0 or _SMALL < largest < _LARGE else int(np.frexp(largest)[1])
 
 
 def l1_code(
@@ -516,17 +529,21 @@ def _unit_beta(d: Array, beta: float) -> tuple[Array, float]:
         return np.minimum(d / np.sqrt(beta), np.finfo(d.dtype).max).astype(d.dtype, copy=False), 1.0
 
 
+_FLOAT32_SIGMA = 1e-15, 1e15  # beyond, squares leave the range of float32 and double takes over
+
+
 def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
-    """1/sigma² for the core; where that would overflow or vanish, the data are divided by sigma instead."""
-    tiny, huge = (1e-30, 1e30) if arrays[0].dtype == np.float32 else (1e-280, 1e280)
-    square = sigma * sigma
-    if tiny < square < huge:
-        return arrays, 1.0 / square
+    """1/sigma² for the core; where that leaves the range, data and sigma are divided by a power of two first."""
+    if 1e-280 < sigma * sigma < 1e280:
+        return arrays, 1.0 / (sigma * sigma)
+    largest = max((float(np.abs(a).max()) for a in arrays if a is not None and a.size), default=0.0)
+    exponent = int(np.frexp(largest)[1])
+    scaled = [None if a is None else np.ldexp(a, -exponent) for a in arrays]
+    # Data are now at most 1, so a ratio clipped here gives kernel values of 0 or 1, as the true one does.
+    fraction, own = np.frexp(sigma)
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [
-            None if a is None else np.clip(a / sigma, np.finfo(a.dtype).min, np.finfo(a.dtype).max) for a in arrays
-        ]
-    return scaled, 1.0
+        ratio = min(max(float(np.ldexp(1 / fraction, exponent - own)), 1e-140), 1e150)
+    return scaled, ratio * ratio
 
 
 def _affine_product(X: Array, W: Array, b: Array | None = None, *, n_threads: int | None = None) -> Array:

@@ -12,6 +12,10 @@ def affine(const real[:, ::1] x, const real[:, ::1] w, const real[::1] b, real[:
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef const real *bias = &b[0] if b is not None and b.shape[0] else NULL
+    if w.shape[0] != x.shape[1] or out.shape[0] != x.shape[0] or out.shape[1] != w.shape[1]:
+        raise ValueError("x, w and out must match in shape")
+    if b is not None and b.shape[0] != w.shape[1]:
+        raise ValueError("b must have one entry per column of w")
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     with nogil:

@@ -16,6 +16,8 @@ def sq_distances(const real[:, ::1] x, const real[:, ::1] y, double inv_sigma2, 
     if y is not None:
         m = y.shape[0]
         other = &y[0, 0] if m else NULL
+    if out.shape[0] != x.shape[0] or out.shape[1] != m or (y is not None and y.shape[1] != x.shape[1]):
+        raise ValueError("x, y and out must match in shape")
     if x.shape[0] == 0 or m == 0:
         return
     with nogil:

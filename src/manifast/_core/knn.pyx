@@ -17,6 +17,10 @@ def knn(const real[:, ::1] y, const real[:, ::1] queries, real[:, ::1] distances
     cdef Py_ssize_t m = distances.shape[0], k = distances.shape[1]
     if m == 0 or k == 0:
         return
+    if indices.shape[0] != m or indices.shape[1] != k or m != (y if queries is None else queries).shape[0]:
+        raise ValueError("distances and indices must have one row per query and the same shape")
+    if k > y.shape[0] - (queries is None) or (queries is not None and queries.shape[1] != y.shape[1]):
+        raise ValueError("k must not exceed the number of neighbours there are, and columns must match")
     if queries is not None:
         other = &queries[0, 0]
     with nogil:

@@ -12,6 +12,10 @@ def rbf_apply(const real[:, ::1] x, const real[:, ::1] centers, const real[:, ::
     """Fill `out` with exp(-|x - c|^2 * inv_sigma2) @ coef."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
+    if centers.shape[1] != x.shape[1] or coef.shape[0] != centers.shape[0]:
+        raise ValueError("x, centers and coef must match in shape")
+    if out.shape[0] != x.shape[0] or out.shape[1] != coef.shape[1] or centers.shape[0] == 0:
+        raise ValueError("out must have the rows of x and the columns of coef, and there must be centers")
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     with nogil:
