@@ -167,13 +167,12 @@ def test_levels_give_the_same_neighbours(rng, on_every_level):
 
 def test_proof_holds_for_very_many_features(level):
     """Long chains of rounding in the norms: float32 screening is off by more than what tells the two rows apart."""
-    p = 400_000
-    x = np.ones((40, p), np.float32) * np.float32(1.0719)
-    x[::2] *= -1
-    x[1:] *= np.float32(1.0005)
-    x += np.linspace(0, 1e-6, 40, dtype=np.float32)[:, None]
-    queries = np.zeros((1, p), np.float32)
-    check(x, 1, queries=queries, algorithm="brute")
+    p, value = 400_000, 1.0707
+    x = np.zeros((40, p), np.float32)
+    x[0] = np.where(np.arange(p) % 2, -value, value)  # each term of its norm rounds the same way
+    others = np.arange(1, 40)  # norms of one term, a little larger
+    x[others, others] = np.sqrt(value**2 * p * 1.001 * (1 + 0.0004 * others))
+    check(x, 1, queries=np.zeros((1, p), np.float32), algorithm="brute")
 
 
 def test_outlier_beside_tiny_points(rng, level):
