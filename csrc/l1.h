@@ -877,7 +877,7 @@ static l1_code_t l1_begin(l1_work *s, int qr, const l1_event *first)
     const l1_shared *c = s->c;
     for (int64_t k = 0; k < s->m; k++) s->state[s->active[k]] = 0;
     if (s->excluded >= 0) s->state[s->excluded] = 1;
-    s->m = 0, s->free_count = c->p, s->qr = qr, s->lam = s->lam_good = s->lam0;
+    s->m = 0, s->free_count = c->p, s->qr = qr, s->lam = s->lam_good = s->lam0, s->last_drop = -1;
     if (!l1_grow(s)) return L1_MEMORY;
     memset(s->h, 0, (size_t)(s->capacity * s->capacity) * sizeof(double));
     memset(s->sign, 0, (size_t)(8 * s->capacity) * sizeof(double)); /* sign, a0, a1, q, g, u, at, pin */
@@ -918,13 +918,31 @@ typedef struct {
     int out_of_reach;
 } l1_certificate;
 
+/* Makes the rest on F orthogonal to the active atoms to rounding of its own size, not that of x: residual / lam is a
+ * dual point only then. With orthogonal factors it is so already. */
+static void l1_clean_rest(l1_work *s)
+{
+    int64_t ld = s->c->ld;
+    if (s->qr || !s->m) return;
+    l1_multiply(s->v, s->rest, s->mask, ld);
+    l1_products(s->rows, s->m, s->v, ld, s->g);
+    l1_apply_inverse(s, s->g, s->u);
+    l1_combine(s->rows, s->m, s->u, ld, s->t);
+    for (int64_t i = 0; i < ld; i++) s->rest[i] -= s->mask[i] * s->t[i];
+}
+
 /* The solution at lam_end into q (coefficients) and v (errors), and what can be proved for the penalty `target`, with
- * the given dual point or (NULL) that of the active set. */
+ * the given dual point or (NULL) that of the active set. The latter has its signs at the active atoms and errors
+ * however small lam is; the residual of the stored solution, divided by lam, would have rounding of x there.
+ *
+ * With code and errors c, residual r = x - c.atoms and a dual point y = target * theta / worst inside all bounds,
+ *     primal - dual = target (|c|_1 - (x - r).theta / worst) + 1/2 |r - y|^2. */
 static l1_certificate l1_certify(l1_work *s, double target, const double *dual_point)
 {
     const l1_shared *c = s->c;
     int64_t ld = c->ld;
     double lam = s->lam_end, size = 0, worst = 1, *code = s->q, *e = s->v, *r = s->t;
+    if (target > 0) l1_clean_rest(s);
     int settled = lam == 0 || l1_rest_size(s) == 0;
     for (int64_t k = 0; k < s->m; k++) {
         code[k] = s->qr ? s->at[k] : f64_fma(-lam, s->a1[k], s->a0[k]);
@@ -934,40 +952,52 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
     l1_combine(s->rows, s->m, code, ld, r);
     if (dual_point) memcpy(s->theta, dual_point, (size_t)ld * sizeof(double));
     else l1_theta(s, lam, settled, s->theta);
-    double dual = 0, square = 0, y_square = 0, rounding = s->x_norm;
-    for (int64_t k = 0; k < s->m; k++) rounding += fabs(code[k]) * c->norm[s->active[k]];
-    rounding *= lam > 0 ? 4 * DBL_EPSILON / lam : 0; /* what the best code still leaves in theta = residual / lam */
+    double dual = 0, square = 0, y_square = 0, across = 0, rest = 0;
     for (int64_t i = 0; i < ld; i++) {
         double sign = s->se[i] > 0 ? 1 : s->se[i] < 0 ? -1 : 0, whole = s->x[i] - r[i];
         e[i] = s->mask[i] > 0 ? 0 : whole - lam * c->scale * sign;
         if (fabs(e[i]) <= 1e-15 * s->x_norm) e[i] = 0;
         r[i] = whole - e[i];
-        if (target > 0) s->theta[i] = r[i] / lam;
         size += c->scale * fabs(e[i]);
         square += r[i] * r[i];
-        dual += (s->x[i] - (target > 0 ? 0 : r[i])) * s->theta[i];
+        dual += (s->x[i] - r[i]) * s->theta[i];
+        across += r[i] * s->theta[i];
         y_square += s->theta[i] * s->theta[i];
-        if (c->errors) worst = fmax(worst, (fabs(s->theta[i]) - rounding) / c->scale);
+        rest += s->mask[i] * s->rest[i] * s->rest[i];
+    }
+    /* A rest that stays when lam goes to 0 leaves its own rounding in theta = rest / lam + slope. So much is not scaled
+     * away but added to the gap: it is that of penalties higher by it. */
+    double raw = 1, rounding = target > 0 && !settled ? 8 * DBL_EPSILON * sqrt(rest) / lam : 0;
+    for (int64_t i = 0; i < ld && c->errors; i++) {
+        raw = fmax(raw, fabs(s->theta[i]) / c->scale);
+        worst = fmax(worst, (fabs(s->theta[i]) - rounding) / c->scale);
     }
     for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
     float margin = (float)((double)(c->ldf / L1_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
         float rough = fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf));
         if (rough + margin <= c->limit[j] || j == s->excluded) continue;
-        worst = fmax(worst, fabs(l1_dot(c->d + j * ld, s->theta, ld)) - rounding * c->norm[j]);
+        double value = fabs(l1_dot(c->d + j * ld, s->theta, ld));
+        raw = fmax(raw, value), worst = fmax(worst, value - rounding * c->norm[j]);
     }
     l1_certificate proof = {0, sqrt(square) / s->x_norm, 0};
     if (target > 0) {
-        lam = target;
-        double primal = 0.5 * square + lam * size;
-        double gap = primal - lam / worst * dual + 0.5 * (lam / worst) * (lam / worst) * y_square;
-        proof.gap = gap / primal;
+        double apart = 0, noise = s->x_norm, step = 1 / worst; /* everything divided by target */
+        for (int64_t k = 0; k < s->m; k++) noise += fabs(code[k]) * c->norm[s->active[k]];
+        for (int64_t i = 0; i < ld; i++) {
+            double difference = r[i] - target * step * s->theta[i];
+            apart += difference * difference;
+        }
+        apart = fmax(0, sqrt(apart) - 4 * DBL_EPSILON * noise); /* r itself is not known better */
+        double gap = size - step * dual + size * (raw - worst) + 0.5 * apart * (apart / target);
+        proof.gap = gap / (gap + step * (dual + across) - 0.5 * target * step * step * y_square);
         proof.residual = 0; /* nothing has to be met exactly */
     } else {
         proof.gap = size > 0 ? (size - dual / worst) / size : 0;
         if (!c->errors && proof.residual > fmax(c->tol, 1e-7)) { /* closer than that it may be rounding */
             proof.out_of_reach = 1;
-            double across = 0, noise = s->x_norm, length = sqrt(square);
+            double noise = s->x_norm, length = sqrt(square);
+            across = 0;
             for (int64_t k = 0; k < s->m; k++) noise += fabs(code[k]) * c->norm[s->active[k]];
             for (int64_t j = 0; j < c->atoms; j++)
                 if (c->norm[j] > 0 && j != s->excluded)
@@ -1027,7 +1057,8 @@ static l1_code_t l1_tight_fit(l1_work *s)
                 s->at[k] = moved;
                 if (gone) l1_erase(s, k), first = k;
             }
-            if (first < s->m && l1_qr_build(s, first) != L1_OK) return L1_FAIL;
+            l1_code_t code = first < s->m ? l1_qr_build(s, first) : L1_OK;
+            if (code != L1_OK) return code;
             if (!full && first == s->m && s->at[s->m - 1] == 0) return L1_FAIL;
         }
     }
@@ -1036,16 +1067,17 @@ static l1_code_t l1_tight_fit(l1_work *s)
 
 /* The end of a path with orthogonal factors, where the coefficients that came along it are not good enough: those the
  * active set determines, and then without the atoms whose sign is wrong. Rounding decides about such atoms in a
- * dictionary with nearly dependent ones; the dual point of the full set, or of the smaller one, still proves it. */
-static l1_certificate l1_settle(l1_work *s, double target, l1_certificate proof, double *error)
+ * dictionary with nearly dependent ones; the dual point of the full set, or of the smaller one, still proves it.
+ * Returns L1_OK, with q and v those of the active set that `proof` and `error` are about, or L1_MEMORY. */
+static l1_code_t l1_settle(l1_work *s, double target, l1_certificate *proof, double *error)
 {
     int64_t ld = s->c->ld;
-    if (l1_qr_recover(s) != L1_OK) return proof;
-    proof = l1_certify(s, target, NULL);
-    *error = fmax(fabs(proof.gap), proof.residual);
-    if (target > 0 || *error <= s->c->tol) return proof;
+    l1_code_t code = l1_qr_recover(s);
+    if (code != L1_OK) return code == L1_MEMORY ? code : L1_OK; /* q and v are as they were */
+    *proof = l1_certify(s, target, NULL);
+    *error = fmax(fabs(proof->gap), proof->residual);
+    if (target > 0 || *error <= s->c->tol) return L1_OK;
     memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
-    l1_code_t code = L1_OK;
     for (int64_t before = s->m + 1; s->m < before && code == L1_OK;) {
         before = s->m;
         for (int64_t k = s->m - 1; k >= 0; k--)
@@ -1053,12 +1085,14 @@ static l1_certificate l1_settle(l1_work *s, double target, l1_certificate proof,
         if (s->m < before) code = l1_qr_recover(s);
     }
     for (int step = 0; step < 3 && !(*error <= s->c->tol); step++) {
-        if (step == 2 && (code != L1_OK || l1_tight_fit(s) == L1_MEMORY)) break;
-        proof = l1_certify(s, target, step == 1 ? NULL : s->theta_end);
-        *error = fmax(fabs(proof.gap), proof.residual);
+        if (step == 2 && code == L1_OK) code = l1_tight_fit(s); /* where it fails, `at` still fits the active set */
+        else if (step == 2) break;
+        if (code == L1_MEMORY) return code;
+        *proof = l1_certify(s, target, step == 1 ? NULL : s->theta_end);
+        *error = fmax(fabs(proof->gap), proof->residual);
         if (step == 1) memcpy(s->theta_end, s->theta, (size_t)ld * sizeof(double));
     }
-    return proof;
+    return L1_OK;
 }
 
 /* Coefficients as one block: `count` indices in ascending order, then the values. */
@@ -1111,7 +1145,7 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
         int which = n;
         if (n == ATTEMPTS) {
             /* No path came to its end: go once more to where one was still good. That is the right answer for a larger
-             * penalty; it stays reported as not certified. */
+             * penalty, and reported as good only if its certificate, which is for the target, says so. */
             if (best < INFINITY || !(reached < s->lam0)) break;
             which = furthest, s->lam_end = reached;
         }
@@ -1127,7 +1161,8 @@ static l1_code_t l1_sample(l1_work *s, int exponent, double lam, void **block, i
         }
         l1_certificate proof = l1_certify(s, target, NULL);
         double error = fmax(fabs(proof.gap), proof.residual);
-        if (s->qr && !(error <= c->tol)) proof = l1_settle(s, target, proof, &error);
+        if (s->qr && !(error <= c->tol)) code = l1_settle(s, target, &proof, &error);
+        if (code != L1_OK) return code;
         if (!(error < best) && n < ATTEMPTS) continue;
         best = error;
         free(*block);
