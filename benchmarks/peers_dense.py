@@ -101,14 +101,14 @@ def _gaussians(threads: int) -> list[Row]:
 def _affine(threads: int) -> list[Row]:
     rows = []
     for dtype, tolerance in [("float64", 1e-13), ("float32", 1e-5)]:
-        X, W = _normal(0, 10_000, 200, dtype=dtype), _normal(1, 200, 20, dtype=dtype)
+        X, W, b = (_normal(i, *shape, dtype=dtype) for i, shape in enumerate([(10_000, 200), (200, 20), (20,)]))
         rows.append(
             race(
                 f"affine product {dtype} 10,000 x 200 by 200 x 20",
                 threads,
-                lambda X=X, W=W: kernels._affine_product(X, W, n_threads=threads),
-                "numpy X @ W",
-                lambda X=X, W=W: X @ W,
+                lambda X=X, W=W, b=b: kernels._affine_product(X, W, b, n_threads=threads),
+                "numpy X @ W + b",
+                lambda X=X, W=W, b=b: X @ W + b,
                 bar=1 / 1.3,
                 tolerance=tolerance,
                 repeats=(50, 200),

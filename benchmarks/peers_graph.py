@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from benchmarks.bench_graph import points, tree
 from benchmarks.measure import Row, race
-from manifast.kernels import laplacian, neighbor_graph
+from manifast.kernels import knn, laplacian, neighbor_graph
 
 N, K = 200_000, 10
 
@@ -29,9 +29,9 @@ def _tree(threads: int) -> list[Row]:
 
         rows.append(
             race(
-                f"kd-tree, self {kind} {N:,} x {p}, k = {K}",
+                f"knn self {kind} float64 {N:,} x {p}, k = {K}",
                 threads,
-                lambda X=X: tree(X, K, threads),
+                lambda X=X: knn(X, K, n_threads=threads),
                 "scipy cKDTree",
                 peer,
                 bar=bar,

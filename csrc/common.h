@@ -7,6 +7,9 @@
 #include <string.h>
 #include "manifast.h"
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -56,23 +59,31 @@ static inline void mf_stop(mf_run *run)
 static inline void *mf_alloc(int64_t count, size_t size)
 {
     if (count < 0 || (uint64_t)count > (SIZE_MAX - MF_ALIGN) / size) return NULL;
-    char *raw = malloc((size_t)count * size + MF_ALIGN);
-    if (!raw) return NULL;
+    size_t bytes = (size_t)count * size;
+    if (bytes == 0) bytes = 1;
+#ifdef _WIN32
+    return _aligned_malloc(bytes, MF_ALIGN);
+#else
+    void *memory;
+    if (posix_memalign(&memory, MF_ALIGN, bytes)) return NULL;
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     /* As NumPy does: first touches of large memory cost a fault per 2 MB instead of one per 4 KB, where allowed. */
-    if ((size_t)count * size >= (size_t)1 << 22) {
-        uintptr_t page = 4096, begin = ((uintptr_t)raw + page - 1) / page * page;
-        madvise((void *)begin, ((uintptr_t)raw + (size_t)count * size - begin) / page * page, MADV_HUGEPAGE);
+    if (bytes >= (size_t)1 << 22) {
+        uintptr_t page = 4096, begin = ((uintptr_t)memory + page - 1) / page * page;
+        madvise((void *)begin, ((uintptr_t)memory + bytes - begin) / page * page, MADV_HUGEPAGE);
     }
 #endif
-    char *aligned = raw + MF_ALIGN - (uintptr_t)raw % MF_ALIGN; /* malloc aligns to 8 or more: room for one pointer */
-    ((void **)(void *)aligned)[-1] = raw;
-    return aligned;
+    return memory;
+#endif
 }
 
-static inline void mf_release(void *aligned)
+static inline void mf_release(void *memory)
 {
-    if (aligned) free(((void **)aligned)[-1]);
+#ifdef _WIN32
+    _aligned_free(memory);
+#else
+    free(memory);
+#endif
 }
 
 #endif

@@ -269,16 +269,24 @@ INTERRUPTED = """
 import signal, sys, time
 import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
-from manifast.kernels import rbf_apply, sq_distances
+from manifast.kernels import knn, l1_code, rbf_apply, sq_distances
 rng = np.random.default_rng(0)
-small = rng.standard_normal((40, 5))
+normal = rng.standard_normal
+small = normal((40, 5))
 expected = sq_distances(small)
-if {kernel!r} == "sq_distances":
-    X = rng.standard_normal((12000, 2000)); out = np.empty((12000, 12000))
-    call = lambda: sq_distances(X, out=out, n_threads={threads})
+name, threads = {kernel!r}, {threads}
+if name == "sq_distances":
+    X = normal((12000, 2000)); out = np.empty((12000, 12000))
+    call = lambda: sq_distances(X, out=out, n_threads=threads)
+elif name == "rbf_apply":
+    X, C, W = normal((100000, 500)), normal((5000, 500)), normal((5000, 4))
+    call = lambda: rbf_apply(X, C, W, sigma=30.0, n_threads=threads)
+elif name == "l1_code":
+    X, D = normal((2000, 200)), normal((3000, 200))
+    call = lambda: l1_code(X, D, n_threads=threads)
 else:
-    X, C, W = rng.standard_normal((100000, 500)), rng.standard_normal((5000, 500)), rng.standard_normal((5000, 4))
-    call = lambda: rbf_apply(X, C, W, sigma=30.0, n_threads={threads})
+    X = normal((60000, 500)).astype("float32") if name == "brute" else normal((200000, 10))
+    call = lambda: knn(X, 10, algorithm=name, n_threads=threads)
 print("ready", flush=True)
 try:
     call()
@@ -292,7 +300,7 @@ assert np.array_equal(sq_distances(small), expected)
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child on Windows")
-@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply"])
+@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply", "brute", "tree", "l1_code"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_long_call_within_a_second(tmp_path, kernel, threads):
     child = subprocess.Popen(

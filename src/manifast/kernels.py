@@ -184,7 +184,7 @@ def knn(
     (array([1., 1., 2.]), array([1, 0, 1]))
     """
     if queries is None:
-        x, q = as_matrix(X, "X", min_rows=1), None
+        x, q = as_matrix(X, "X", min_rows=2), None
         most = x.shape[0] - 1
     else:
         x, q = as_pair(X, queries, ("X", "queries"))
