@@ -914,7 +914,9 @@ static l1_event l1_first(const l1_work *s)
 }
 
 typedef struct {
-    double gap, residual; /* relative; out of reach: the largest cosine between the rest and an atom */
+    /* Relative. The residual with a penalty: its distance from the dual point; out of reach: the largest cosine between
+     * the rest and an atom. */
+    double gap, residual;
     int out_of_reach;
 } l1_certificate;
 
