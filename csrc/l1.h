@@ -914,12 +914,14 @@ static l1_event l1_first(const l1_work *s)
 }
 
 typedef struct {
-    double gap, residual; /* relative; out of reach: the largest cosine between the rest and an atom */
+    /* Relative. The residual with a penalty: its distance from the dual point; out of reach: the largest cosine between
+     * the rest and an atom. */
+    double gap, residual;
     int out_of_reach;
 } l1_certificate;
 
-/* Makes the rest on F orthogonal to the active atoms to rounding of its own size, not that of x: residual / lam is a
- * dual point only then. With orthogonal factors it is so already. */
+/* One more correction of a0, along which the rest moves: so it is orthogonal to the active atoms on F to rounding of
+ * its own size, not that of x, and rest / lam can be part of a dual point. With orthogonal factors it is so already. */
 static void l1_clean_rest(l1_work *s)
 {
     int64_t ld = s->c->ld;
@@ -928,7 +930,8 @@ static void l1_clean_rest(l1_work *s)
     l1_products(s->rows, s->m, s->v, ld, s->g);
     l1_apply_inverse(s, s->g, s->u);
     l1_combine(s->rows, s->m, s->u, ld, s->t);
-    for (int64_t i = 0; i < ld; i++) s->rest[i] -= s->mask[i] * s->t[i];
+    l1_axpy(s->rest, -1, s->t, ld);
+    for (int64_t k = 0; k < s->m; k++) s->a0[k] += s->u[k];
 }
 
 /* The solution at lam_end into q (coefficients) and v (errors), and what can be proved for the penalty `target`, with
@@ -988,10 +991,10 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
             double difference = r[i] - target * step * s->theta[i];
             apart += difference * difference;
         }
-        apart = fmax(0, sqrt(apart) - 4 * DBL_EPSILON * noise); /* r itself is not known better */
+        apart = fmax(0, sqrt(apart) - L1_NOISE * noise); /* r itself is not known better */
         double gap = size - step * dual + size * (raw - worst) + 0.5 * apart * (apart / target);
         proof.gap = gap / (gap + step * (dual + across) - 0.5 * target * step * step * y_square);
-        proof.residual = 0; /* nothing has to be met exactly */
+        proof.residual = apart / (target * sqrt(y_square)); /* the gap has only its square */
     } else {
         proof.gap = size > 0 ? (size - dual / worst) / size : 0;
         if (!c->errors && proof.residual > fmax(c->tol, 1e-7)) { /* closer than that it may be rounding */
