@@ -1,6 +1,6 @@
 """Manifold learning that works on data it has never seen.
 
-Names load on first use: ``import manifast.kernels`` brings NumPy and the C core, nothing more.
+Names load on first use: ``import manifast.kernels`` brings NumPy, scipy.sparse and the C core, nothing more.
 """
 
 from __future__ import annotations
