@@ -128,7 +128,7 @@ def landmark_map(
 ) -> Array:
     """Places new points by their geodesic distances to landmarks.
 
-    ``-0.5 * (delta**2 - mean_sq) @ projection + offset`` with the rows delta of `geodesic_rows`, which are never stored.
+    ``-0.5 * (delta**2 - mean_sq) @ projection + offset`` with the rows delta of `geodesic_rows`, never stored whole.
 
     Parameters
     ----------
