@@ -1,5 +1,6 @@
 """Every graph against a dense construction in plain NumPy."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -297,7 +298,7 @@ def blocks(rng, sizes, dtype=np.float64, grid=False):
     W = np.zeros((n, n), dtype=dtype)
     for c in range(len(sizes)):
         rows = np.flatnonzero(labels == c)
-        for i, j in zip(rows, rows[1:], strict=False):
+        for i, j in itertools.pairwise(rows):
             W[i, j] = W[j, i] = rng.uniform(0.2, 1)
     return X, labels, W
 
