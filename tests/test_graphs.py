@@ -122,7 +122,7 @@ def test_knn_graph(rng, weights, mode, beta, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("chunk", [1, 300, 1 << 22])
+@pytest.mark.parametrize("chunk", [250, 1 << 22])
 def test_sparse_neighbours_are_the_dense_ones(rng, monkeypatch, dtype, chunk):
     monkeypatch.setattr(graphs, "_CHUNK", chunk)
     X = (rng.integers(-2, 3, (70, 9)) * (rng.random((70, 9)) < 0.3)).astype(dtype)  # many ties and duplicates
@@ -219,7 +219,7 @@ def test_l1_graph_scales_and_zero_rows(rng):
 
 @pytest.mark.parametrize("bar", [True, False])
 def test_l1_graph_shows_progress(rng, capsys, monkeypatch, bar):
-    X = rng.standard_normal((230, 4))
+    X = rng.standard_normal((120, 4))
     if bar:
 
         class Module:
@@ -234,7 +234,7 @@ def test_l1_graph_shows_progress(rng, capsys, monkeypatch, bar):
     silent = l1_graph(X)
     assert capsys.readouterr() == ("", "")
     told = l1_graph(X, verbose=True)
-    assert ("bar of 77: L1 graph" if bar else "L1 graph: 230 of 230 rows") in capsys.readouterr().err
+    assert ("bar of 60: L1 graph" if bar else "L1 graph: 120 of 120 rows") in capsys.readouterr().err
     np.testing.assert_array_equal(silent.toarray(), told.toarray())
 
 
@@ -306,8 +306,10 @@ def blocks(rng, sizes, dtype=np.float64, grid=False):
 @pytest.mark.parametrize("grid", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("small", [1, 32])
 @pytest.mark.parametrize("sizes", [(3, 2), (1, 1, 1), (20, 1, 1, 4, 2), (5,) * 9, (1,) * 33])
-def test_bridges_are_the_shortest(rng, sizes, weights, dtype, grid):
+def test_bridges_are_the_shortest(rng, monkeypatch, sizes, small, weights, dtype, grid):
+    monkeypatch.setattr(graphs, "_SMALL_COMPONENT", small)
     X, labels, W = blocks(rng, sizes, dtype, grid)
     G = connect_components(sp.csr_array(W), X, weights=weights, beta=3.0)
     assert n_components(G, weights=weights) == 1 and G.dtype == dtype
@@ -324,12 +326,31 @@ def test_bridges_are_the_shortest(rng, sizes, weights, dtype, grid):
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 9), min_size=2, max_size=12), st.booleans())
 def test_any_components(seed, sizes, grid):
-    X, labels, W = blocks(np.random.default_rng(seed), sizes, grid=grid)
-    G = connect_components(W, X, weights="distance")
+    rng = np.random.default_rng(seed)
+    X, labels, W = blocks(rng, sizes, grid=grid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "_SMALL_COMPONENT", int(rng.choice([0, 3, 32])))
+        G = connect_components(W, X, weights="distance")
     bridges = spanning_bridges(X, labels)
     rows, columns = sp.csr_array((np.ones(G.nnz), G.indices, G.indptr), shape=G.shape).nonzero()
     added = {(int(i), int(j)) for i, j in zip(rows, columns, strict=True) if i < j and W[i, j] == 0}
     assert added == set(bridges)
+
+
+def test_clusters_far_apart(rng):
+    """Balls that leave few rows to search, in more dimensions than a tree likes, at any scale."""
+    centres = rng.standard_normal((7, 20)) * 30
+    labels = rng.integers(0, 7, 350)
+    X = centres[labels] + rng.standard_normal((350, 20))
+    expected = spanning_bridges(X, labels)
+    for scale in (1.0, 2.0**500, 2.0**-500):
+        W = knn_graph(X * scale, 5, weights="distance")
+        assert n_components(W, weights="distance") == 7
+        added = sp.coo_array(connect_components(W, X * scale, weights="distance") - W)
+        lengths = {(int(i), int(j)): w for i, j, w in zip(added.row, added.col, added.data, strict=True) if i < j and w}
+        assert lengths.keys() == expected.keys()
+        for pair, length in lengths.items():
+            assert length == pytest.approx(expected[pair] * scale, rel=1e-13)
 
 
 def test_connected_graphs_come_back_as_they_are(rng):

@@ -145,8 +145,7 @@ def knn_graph(
         distances = distances.astype(x.dtype, copy=False)
     else:
         k = _as_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
-        search = _sparse_knn if sp.issparse(x) else knn
-        distances, indices = search(x, k, n_threads=n_threads)
+        distances, indices = _sparse_knn(x, k) if sp.issparse(x) else knn(x, k, n_threads=n_threads)
     width = _as_beta(beta, x) if weights == "heat" else None
     return neighbor_graph(distances, indices, weights=weights, beta=width, mode=mode, n_threads=n_threads)
 
@@ -432,49 +431,75 @@ def connect_components(
 def _bridges(x: Array, count: int, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
     """Minimum spanning tree over components (Borůvka): ends i < j and lengths, ties broken by (i, j).
 
-    The nearest row of another component is the nearest, over the bits of the labels, among rows whose bit differs: a
-    few searches for all rows at once, however many components. The largest component need not look for others, as
-    all others look.
+    In each round every component but the largest, which the others find, takes its shortest edge to another.
     """
+    exponent = _scale(x)
+    x = np.ldexp(x, -exponent) if exponent else x
     labels = labels.astype(np.int64)
     found: list[tuple[int, int, float]] = []
     while count > 1:
-        asking = labels != np.bincount(labels).argmax()
-        nearest = np.full(len(x), np.inf)
-        partner = np.full(len(x), -1, dtype=np.int64)
-        for bit in range(int(count - 1).bit_length()):
-            side = (labels >> bit & 1).astype(bool)
-            for rows, columns in ((asking & side, ~side), (asking & ~side, side)):
-                if not rows.any() or not columns.any():
-                    continue
-                ids, targets = np.flatnonzero(rows), np.flatnonzero(columns)
-                d, at = knn(x[targets], 1, queries=x[ids], n_threads=n_threads)
-                length, other = d[:, 0].astype(np.float64), targets[at[:, 0]]
-                better = (length < nearest[ids]) | ((length == nearest[ids]) & (other < partner[ids]))
-                nearest[ids[better]], partner[ids[better]] = length[better], other[better]
-        ids = np.flatnonzero(asking)
-        low, high = np.minimum(ids, partner[ids]), np.maximum(ids, partner[ids])
-        order = np.lexsort((high, low, nearest[ids], labels[ids]))
-        _, first = np.unique(labels[ids][order], return_index=True)
-        chosen = order[first]
-        parent = np.arange(count)
-
-        def root(c: int, parent: Array = parent) -> int:
-            while parent[c] != c:
-                parent[c] = parent[parent[c]]
-                c = int(parent[c])
-            return c
-
-        for e in chosen[np.lexsort((high[chosen], low[chosen], nearest[ids[chosen]]))]:
-            a, b = root(int(labels[low[e]])), root(int(labels[high[e]]))
+        ids, partner, length = _nearest_outside(x, labels, n_threads)
+        low, high = np.minimum(ids, partner), np.maximum(ids, partner)
+        by_component = np.lexsort((high, low, length, labels[ids]))
+        _, first = np.unique(labels[ids][by_component], return_index=True)
+        chosen = by_component[first]
+        parent = list(range(count))
+        for e in chosen[np.lexsort((high[chosen], low[chosen], length[chosen]))]:
+            a, b = (_root(parent, int(labels[end])) for end in (low[e], high[e]))
             if a != b:
                 parent[max(a, b)] = min(a, b)
-                found.append((int(low[e]), int(high[e]), float(nearest[ids[e]])))
-        roots = np.array([root(c) for c in range(count)])
-        kept, merged = np.unique(roots, return_inverse=True)
-        count, labels = len(kept), merged[labels]
-    i, j, length = (np.array(column) for column in zip(*sorted(found), strict=True))
-    return i, j, length
+                found.append((int(low[e]), int(high[e]), float(length[e])))
+        kept, merged = np.unique([_root(parent, c) for c in range(count)], return_inverse=True)
+        count, labels = len(kept), merged.reshape(-1)[labels]
+    i, j, d = (np.array(column) for column in zip(*sorted(found), strict=True))
+    with np.errstate(over="ignore", under="ignore"):
+        return i, j, np.ldexp(d, exponent)
+
+
+def _root(parent: list[int], c: int) -> int:
+    while parent[c] != c:
+        parent[c] = parent[parent[c]]
+        c = parent[c]
+    return c
+
+
+_SMALL_COMPONENT = 32  # rows; up to here a search for one neighbour more than that is cheaper than one per component
+
+
+def _nearest_outside(x: Array, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
+    """Rows that may have the shortest edge out of their component, the nearest row of another one, and how far it is.
+
+    Among a row and as many nearest as its component has rows, one is of another component: that is a single search for
+    all small components. A large one is taken for a ball: only rows outside that come as close to it as one known way
+    out is long, and only its own rows that reach as far, are searched.
+    """
+    sizes = np.bincount(labels)
+    largest = int(sizes.argmax())
+    small = np.flatnonzero((sizes[labels] <= _SMALL_COMPONENT) & (labels != largest))
+    parts = []
+    if len(small):
+        d, at = knn(x, int(sizes[labels[small]].max()) + 1, queries=x[small], n_threads=n_threads)
+        first = (labels[at] != labels[small][:, None]).argmax(axis=1)
+        every = np.arange(len(small))
+        parts.append((small, at[every, first], d[every, first]))
+    tolerance = 1e-3 if x.dtype == np.float32 else 1e-9
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    for c, rows in enumerate(members):
+        if c == largest or len(rows) <= _SMALL_COMPONENT:
+            continue
+        centre = x[rows].mean(axis=0, dtype=np.float64).astype(x.dtype)
+        away = np.sqrt(sq_distances(x, centre[None], n_threads=n_threads)[:, 0]).astype(np.float64)
+        own, radius = away[rows], away[rows].max()
+        away[rows] = np.inf
+        closest = int(away.argmin())
+        way_out = float(np.sqrt(sq_distances(x[rows], x[closest : closest + 1], n_threads=n_threads).min()))
+        slack = tolerance * (radius + away[closest] + way_out)
+        targets = np.flatnonzero(away <= radius + way_out + slack)
+        asking = rows[own >= away[closest] - way_out - slack]
+        d, at = knn(x[targets], 1, queries=x[asking], n_threads=n_threads)
+        parts.append((asking, targets[at[:, 0]], d[:, 0]))
+    ids, partner, length = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return ids, partner, length.astype(np.float64)
 
 
 def _components(graph: sp.csr_array, weights: str) -> tuple[int, Array]:
@@ -680,7 +705,7 @@ def _chunks(n: int, verbose: bool, label: str) -> Iterator[slice]:
         yield from bar(slices, desc=label)
 
 
-def _sparse_knn(x: sp.csr_array, k: int, *, n_threads: int | None = None) -> tuple[Array, Array]:
+def _sparse_knn(x: sp.csr_array, k: int) -> tuple[Array, Array]:
     """Exact nearest others of sparse rows: screened by inner products, decided on distances from differences."""
     n = x.shape[0]
     largest = float(np.abs(x.data).max(initial=0.0))
