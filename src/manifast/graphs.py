@@ -145,7 +145,8 @@ def knn_graph(
         distances = distances.astype(x.dtype, copy=False)
     else:
         k = _as_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
-        distances, indices = _sparse_knn(x, k) if sp.issparse(x) else knn(x, k, n_threads=n_threads)
+        sparse = sp.issparse(x)
+        distances, indices = _sparse_knn(x, k) if sparse else knn(x, k, n_threads=n_threads)
     width = _as_beta(beta, x) if weights == "heat" else None
     return neighbor_graph(distances, indices, weights=weights, beta=width, mode=mode, n_threads=n_threads)
 
