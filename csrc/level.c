@@ -15,6 +15,7 @@
 #include "sparse.h"
 #include "reservoir.h"
 #include "knn_screen.h"
+#include "geodesics.h"
 
 #undef MF_F32
 #define MF_F32 0
@@ -25,11 +26,13 @@
 #include "rbf.h"
 #include "affine.h"
 #include "l1.h"
+#include "paths.h"
 #include "exact.h"
 #include "kdtree.h"
 #include "sparse.h"
 #include "reservoir.h"
 #include "knn_screen.h"
+#include "geodesics.h"
 
 /* kNN on either dtype screens in both. */
 #include "knn.h"
@@ -67,4 +70,9 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .laplacian_begin_f64 = MF_SYMBOL(laplacian_begin_f64),
     .laplacian_fill_f32 = MF_SYMBOL(laplacian_fill_f32),
     .laplacian_fill_f64 = MF_SYMBOL(laplacian_fill_f64),
+    .shortest_paths = MF_SYMBOL(shortest_paths_f64),
+    .geodesic_rows_f32 = MF_SYMBOL(geodesic_rows_f32),
+    .geodesic_rows_f64 = MF_SYMBOL(geodesic_rows_f64),
+    .landmark_map_f32 = MF_SYMBOL(landmark_map_f32),
+    .landmark_map_f64 = MF_SYMBOL(landmark_map_f64),
 };

@@ -107,6 +107,27 @@ typedef struct mf_table {
     mf_status (*laplacian_fill_f64)(int wide, int64_t n, const void *indptr, const void *columns, const double *weights,
                                     const double *degrees, const void *out_indptr,
                                     mf_normalization normalization, void *out_columns, double *out, mf_run *run);
+
+    /* out[i, v] = length of the shortest path from sources[i] to v in a symmetric CSR graph with lengths of at least 0,
+     * infinite where there is none: exactly what Dijkstra's algorithm gives. */
+    mf_status (*shortest_paths)(int64_t n, const int64_t *starts, const int32_t *columns, const double *lengths,
+                                const int64_t *sources, int64_t m, double *out, mf_run *run);
+
+    /* out[i, :] = min_j distances[i, j] + geodesics[neighbors[i, j], :], rows of m points with k neighbours each among
+     * those of geodesics. out is float where `narrow`, else double. */
+    mf_status (*geodesic_rows_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                   const float *geodesics, int64_t columns, int narrow, void *out, mf_run *run);
+    mf_status (*geodesic_rows_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                   const double *geodesics, int64_t columns, int narrow, void *out, mf_run *run);
+
+    /* out = -1/2 (delta^2 - mean_sq) projection + offset with the rows delta of geodesic_rows, in a fixed order of
+     * summation; projection is columns x d. */
+    mf_status (*landmark_map_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                  const float *geodesics, int64_t columns, const double *mean_sq,
+                                  const double *projection, int64_t d, const double *offset, double *out, mf_run *run);
+    mf_status (*landmark_map_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                  const double *geodesics, int64_t columns, const double *mean_sq,
+                                  const double *projection, int64_t d, const double *offset, double *out, mf_run *run);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

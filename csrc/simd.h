@@ -33,7 +33,8 @@
     MF_INLINE void V##_store(REAL *p, V v) { *(V##_loose *)p = v; }                                            \
     MF_INLINE V V##_set(REAL a) { return a - (V){0}; }                                                         \
     MF_INLINE V V##_select(V##_mask m, V a, V b) { return (V)((m & (V##_mask)a) | (~m & (V##_mask)b)); }       \
-    MF_INLINE V V##_max(V a, V b) { return V##_select(a > b, a, b); }
+    MF_INLINE V V##_max(V a, V b) { return V##_select(a > b, a, b); }                                          \
+    MF_INLINE V V##_min(V a, V b) { return V##_select(a < b, a, b); }
 
 MF_DEFINE_VECTOR(vf32, float, int32_t)
 MF_DEFINE_VECTOR(vf64, double, int64_t)

@@ -11,7 +11,7 @@ from typing import Any
 
 __version__ = _version("manifast")
 
-_MODULES = ("kernels",)
+_MODULES = ("graphs", "kernels")
 _NAMES = {"show_config": "manifast._config"}
 
 __all__ = ["__version__", *_MODULES, *_NAMES]

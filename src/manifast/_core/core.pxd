@@ -1,5 +1,5 @@
 # Every C declaration of the core; csrc/manifast.h says what each kernel does.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "manifast.h" nogil:
@@ -78,6 +78,18 @@ cdef extern from "manifast.h" nogil:
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
         mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                              double *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*shortest_paths)(int64_t n, const int64_t *starts, const int32_t *columns, const double *lengths,
+                                    const int64_t *sources, int64_t m, double *out, mf_run *run) noexcept nogil
+        mf_status (*geodesic_rows_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                       const float *geodesics, int64_t columns, int narrow, void *out, mf_run *run) noexcept nogil
+        mf_status (*geodesic_rows_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                       const double *geodesics, int64_t columns, int narrow, void *out, mf_run *run) noexcept nogil
+        mf_status (*landmark_map_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                      const float *geodesics, int64_t columns, const double *mean_sq,
+                                      const double *projection, int64_t d, const double *offset, double *out, mf_run *run) noexcept nogil
+        mf_status (*landmark_map_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                      const double *geodesics, int64_t columns, const double *mean_sq,
+                                      const double *projection, int64_t d, const double *offset, double *out, mf_run *run) noexcept nogil
 
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()
