@@ -65,7 +65,7 @@ def mean_sq_distance(X: Any) -> float:
     >>> mean_sq_distance([[0.0], [1.0], [3.0]])  # (1 + 4 + 9) / 3
     4.666666666666667
     """
-    x = _as_samples(X)
+    x = as_rows(X)
     sparse = sp.issparse(x)
     n = x.shape[0]
     if n < 2:
@@ -134,7 +134,7 @@ def knn_graph(
            [0., 2., 0.]])
     """
     _check_weights(weights)
-    x = _as_samples(X, min_rows=1 if neighbors is not None else 2)
+    x = as_rows(X, min_rows=1 if neighbors is not None else 2)
     n = x.shape[0]
     if neighbors is not None:
         if not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2:
@@ -146,8 +146,8 @@ def knn_graph(
     else:
         k = _as_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
         sparse = sp.issparse(x)
-        distances, indices = _sparse_knn(x, k) if sparse else knn(x, k, n_threads=n_threads)
-    width = _as_beta(beta, x) if weights == "heat" else None
+        distances, indices = nearest(x, k, n_threads=n_threads)
+    width = heat_width(x, beta) if weights == "heat" else None
     return neighbor_graph(distances, indices, weights=weights, beta=width, mode=mode, n_threads=n_threads)
 
 
@@ -180,7 +180,7 @@ def radius_graph(
     _check_weights(weights)
     x = as_matrix(X, "X", min_rows=1)
     reach = as_positive(radius, "radius")
-    width = _as_beta(beta, x) if weights == "heat" else 1.0
+    width = heat_width(x, beta) if weights == "heat" else 1.0
     n = x.shape[0]
     exponent = _scale(x)
     scaled = np.ldexp(x.astype(np.float64), -exponent) if exponent else x
@@ -226,7 +226,7 @@ def full_graph(X: Any, *, weights: str = "heat", beta: float | str = "mean", n_t
     """
     _check_weights(weights)
     x = as_matrix(X, "X", min_rows=1)
-    return _complete(x, weights, _as_beta(beta, x) if weights == "heat" else 1.0, n_threads)
+    return _complete(x, weights, heat_width(x, beta) if weights == "heat" else 1.0, n_threads)
 
 
 def l1_graph(
@@ -271,7 +271,7 @@ def l1_graph(
     """
     x = as_matrix(X, "X", min_rows=2)
     if normalize:
-        x = _unit_rows(x)
+        x = unit_rows(x)
     n = x.shape[0]
     parts = []
     for rows in _chunks(n, verbose, "L1 graph"):
@@ -333,7 +333,7 @@ def class_graphs(
     counts = [None if k is None else _as_count(k, name, n - 1, f"{n} rows of X") for k, name in (
         (n_neighbors_within, "n_neighbors_within"), (n_neighbors_between, "n_neighbors_between"),
     )]  # fmt: skip
-    width = _as_beta(beta, x) if weights == "heat" else None
+    width = heat_width(x, beta) if weights == "heat" else None
     everyone = np.arange(n)
     if counts[0] is None:
         blocks = [_complete(x[rows], weights, width or 1.0, n_threads) for rows in members]
@@ -383,11 +383,11 @@ def connect_components(
     ----------
     W : sparse or dense matrix of shape (n, n)
         Symmetric.
-    X : array of shape (n, p)
-        The rows that the nodes of W stand for.
-    weights : {"heat", "binary", "distance"}
-        The rule by which W was made, and by which bridges are weighed. Heat and binary bridges weigh no less than the
-        smallest positive weight of W.
+    X : array or sparse matrix of shape (n, p)
+        The rows that the nodes of W stand for; sparse ones become dense where there is something to join.
+    weights : {"heat", "binary", "distance", "l1"}
+        The rule by which W was made, and by which bridges are weighed. All but distances weigh no less than the
+        smallest positive weight of W, and exactly that in an L1 graph, whose weights do not follow from distances.
     beta, n_threads
         As in `knn_graph`.
 
@@ -406,18 +406,19 @@ def connect_components(
            [1., 0., 2.],
            [0., 2., 0.]])
     """
-    _check_weights(weights)
+    if weights != "l1":
+        _check_weights(weights)
     graph = _as_symmetric(W)
-    x = as_matrix(X, "X", min_rows=1)
+    x = as_rows(X)
     n = graph.shape[0]
     if x.shape[0] != n:
         raise ValueError(f"X must have one row per node of W, {n}. Got shape {x.shape} instead.")
-    width = _as_beta(beta, x) if weights == "heat" else 1.0
+    width = heat_width(x, beta) if weights == "heat" else 1.0
     count, labels = _components(graph, weights)
     if count == 1:
         return graph
     i, j, length = _bridges(x, count, labels, n_threads)
-    values = _weigh(length, weights, width)
+    values = np.zeros(len(length)) if weights == "l1" else _weigh(length, weights, width)
     if weights != "distance":
         positive = graph.data[graph.data > 0]
         values = np.maximum(values, positive.min() if len(positive) else np.finfo(graph.dtype).tiny)
@@ -429,11 +430,24 @@ def connect_components(
     return joined
 
 
-def _bridges(x: Array, count: int, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
+def n_components_of(graph: Any, weights: str = "heat") -> int:
+    """`n_components` of a graph that needs no check."""
+    return _components(sp.csr_array(graph), weights)[0]
+
+
+def bridges_between(graph: sp.csr_array, X: Any) -> Array:
+    """Pairs of rows (m, 2) that `connect_components` would join."""
+    count, labels = _components(graph, "binary")
+    i, j, _ = _bridges(as_rows(X), count, labels, None)
+    return np.column_stack([i, j]).astype(np.int64)
+
+
+def _bridges(x: Any, count: int, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
     """Minimum spanning tree over components (Borůvka): ends i < j and lengths, ties broken by (i, j).
 
     In each round every component but the largest, which the others find, takes its shortest edge to another.
     """
+    x = x.toarray() if sp.issparse(x) else x
     exponent = _scale(x)
     x = np.ldexp(x, -exponent) if exponent else x
     labels = labels.astype(np.int64)
@@ -533,23 +547,31 @@ def _check_weights(weights: str) -> None:
         raise ValueError(f"weights must be 'heat', 'binary' or 'distance'. Got {weights!r} instead.")
 
 
-def _as_samples(X: Any, min_rows: int = 1) -> Any:
+def as_rows(X: Any, name: str = "X", *, min_rows: int = 1, columns: int | None = None) -> Any:
     """A dense matrix, or a canonical CSR array with finite entries."""
-    sparse = sp.issparse(X)
-    if not sparse:
-        return as_matrix(X, "X", min_rows=min_rows)
+    if not sp.issparse(X):
+        return as_matrix(X, name, min_rows=min_rows, columns=columns)
     if X.ndim != 2 or X.shape[0] < min_rows or X.shape[1] == 0:
-        raise ValueError(f"X must have at least {min_rows} row(s) and 1 column. Got shape {X.shape} instead.")
+        raise ValueError(f"{name} must have at least {min_rows} row(s) and 1 column. Got shape {X.shape} instead.")
+    if columns is not None and X.shape[1] != columns:
+        raise ValueError(f"{name} must have {columns} columns to match. Got shape {X.shape} instead.")
     if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold real numbers. Got dtype {X.dtype} instead.")
+        raise ValueError(f"{name} must hold real numbers. Got dtype {X.dtype} instead.")
     dtype = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
     x = sp.csr_array(X).astype(dtype, copy=False)
     if not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
     if not np.isfinite(x.data).all():
-        raise ValueError("X must be finite. Got NaN or infinity: remove or impute those rows.")
+        raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
     return x
+
+
+def nearest(X: Any, k: int, *, queries: Any = None, n_threads: int | None = None) -> tuple[Array, Array]:
+    """`manifast.kernels.knn` for dense rows or sparse ones: distances and indices, in the same order."""
+    if sp.issparse(X) or sp.issparse(queries):
+        return _sparse_knn(sp.csr_array(X), k, None if queries is None else sp.csr_array(queries))
+    return knn(X, k, queries=queries, n_threads=n_threads)
 
 
 def _as_count(value: Any, name: str, most: int, of: str) -> int:
@@ -558,12 +580,12 @@ def _as_count(value: Any, name: str, most: int, of: str) -> int:
     return int(value)
 
 
-def _as_beta(beta: Any, x: Any) -> float:
+def heat_width(X: Any, beta: Any) -> float:
     """Width of the heat weights; 1 where it is to be the mean squared distance and all rows are equal."""
     if isinstance(beta, str):
         if beta != "mean":
             raise ValueError(f"beta must be 'mean' or a positive number. Got {beta!r} instead.")
-        return mean_sq_distance(x) or 1.0
+        return mean_sq_distance(X) or 1.0
     return as_positive(beta, "beta")
 
 
@@ -678,7 +700,7 @@ def _classes(y: Any, n: int) -> list[Array]:
     return members
 
 
-def _unit_rows(x: Array) -> Array:
+def unit_rows(x: Array) -> Array:
     largest = np.abs(x).max(axis=1, keepdims=True)
     scaled = x / np.where(largest > 0, largest, 1)
     norms = np.sqrt(np.sum(scaled.astype(np.float64) ** 2, axis=1, keepdims=True))
@@ -706,34 +728,39 @@ def _chunks(n: int, verbose: bool, label: str) -> Iterator[slice]:
         yield from bar(slices, desc=label)
 
 
-def _sparse_knn(x: sp.csr_array, k: int) -> tuple[Array, Array]:
-    """Exact nearest others of sparse rows: screened by inner products, decided on distances from differences."""
-    n = x.shape[0]
-    largest = float(np.abs(x.data).max(initial=0.0))
+def _sparse_knn(x: sp.csr_array, k: int, queries: sp.csr_array | None = None) -> tuple[Array, Array]:
+    """Exact nearest rows of sparse ones: screened by inner products, decided on distances from differences."""
+    asking = x if queries is None else queries
+    n, m = x.shape[0], asking.shape[0]
+    largest = max(float(np.abs(part.data).max(initial=0.0)) for part in (x, asking))
     exponent = int(np.frexp(largest)[1])
-    wide = sp.csr_array((np.ldexp(x.data.astype(np.float64), -exponent), x.indices, x.indptr), shape=x.shape)
-    norms = np.asarray(wide.multiply(wide).sum(axis=1)).reshape(-1)
+    wide, ask = (
+        sp.csr_array((np.ldexp(part.data.astype(np.float64), -exponent), part.indices, part.indptr), shape=part.shape)
+        for part in (x, asking)
+    )
+    norms, ask_norms = (np.asarray(part.multiply(part).sum(axis=1)).reshape(-1) for part in (wide, ask))
     turned = wide.T.tocsr()
-    longest = int(np.diff(x.indptr).max(initial=0))
-    slack = 4 * (longest + 8) * np.finfo(np.float64).eps * (norms + norms.max())
-    distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    longest = int(max(np.diff(part.indptr).max(initial=0) for part in (x, asking)))
+    slack = 4 * (longest + 8) * np.finfo(np.float64).eps * (ask_norms + norms.max(initial=0.0))
+    distances, indices = np.empty((m, k)), np.empty((m, k), dtype=np.int64)
     step = max(1, _CHUNK // n)
-    for begin in range(0, n, step):
-        rows = np.arange(begin, min(begin + step, n))
-        near = (wide[rows] @ turned).toarray()
+    for begin in range(0, m, step):
+        rows = np.arange(begin, min(begin + step, m))
+        near = (ask[rows] @ turned).toarray()
         near *= -2
-        near += norms[rows, None] + norms
-        near[np.arange(len(rows)), rows] = np.inf
+        near += ask_norms[rows, None] + norms
+        if queries is None:
+            near[np.arange(len(rows)), rows] = np.inf
         bound = np.partition(near, k - 1, axis=1)[:, k - 1] + slack[rows]
         i, j = np.nonzero(near <= bound[:, None])
         exact = np.empty(len(i))
         pairs = max(1, _CHUNK // (2 * longest + 1))
         for first in range(0, len(i), pairs):
             part = slice(first, first + pairs)
-            difference = wide[rows[i[part]]] - wide[j[part]]
+            difference = ask[rows[i[part]]] - wide[j[part]]
             exact[part] = np.asarray(difference.multiply(difference).sum(axis=1)).reshape(-1)
         order = np.lexsort((j, exact, i))
         starts = np.searchsorted(i, np.arange(len(rows)))
         taken = order[starts[:, None] + np.arange(k)]
         distances[rows], indices[rows] = np.sqrt(exact[taken]), j[taken]
-    return np.ldexp(distances, exponent).astype(x.dtype), indices
+    return np.ldexp(distances, exponent).astype(asking.dtype), indices
