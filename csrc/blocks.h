@@ -27,8 +27,8 @@ struct mf_blocks {
 
 /* A column of the row being summed. */
 typedef struct {
-    double value;
-    int64_t row; /* the last row that touched it */
+    double value; /* 0 between two rows */
+    int64_t row;  /* the last row that touched it */
 } mf_cell;
 
 static void MF_JOIN(mf_blocks_free, MF_LEVEL)(mf_blocks *b)
@@ -74,14 +74,23 @@ MF_INLINE int64_t blocks_row(const mf_blocks *b, int64_t row, mf_cell *cells, in
         }
         for (int64_t a = 0; a < width; a++) {
             mf_cell *cell = cells + members[a];
-            int fresh = cell->row != row;
-            columns[count] = members[a];
-            count += fresh;
+            columns[count] = members[a]; /* no branch on whether it is new */
+            count += cell->row != row;
             cell->row = row;
-            if (line) cell->value = (fresh ? 0 : cell->value) + line[a];
+            if (line) cell->value += line[a];
         }
     }
     return count;
+}
+
+/* Where each of a few distinct numbers stands in their order, by counting: no entry waits for the one before it. */
+static void blocks_ranks(const int64_t *columns, int64_t count, int64_t *restrict ranks)
+{
+    for (int64_t e = 0; e < count; e++) ranks[e] = 0;
+    for (int64_t other = 0; other < count; other++) {
+        int64_t column = columns[other];
+        for (int64_t e = 0; e < count; e++) ranks[e] += column < columns[e];
+    }
 }
 
 /* What every thread needs for blocks_row; false where there is no memory. */
@@ -91,7 +100,7 @@ static int blocks_workspace(const mf_blocks *b, mf_cell **cells, int64_t **colum
     *columns = mf_alloc(b->n + 1, sizeof(int64_t)); /* the last one is written to before it is known to count */
     *line = mf_alloc(b->width, sizeof(double));
     if (!*cells || !*columns || !*line) return 0;
-    for (int64_t i = 0; i < b->n; i++) (*cells)[i].row = -1;
+    for (int64_t i = 0; i < b->n; i++) (*cells)[i] = (mf_cell){0, -1};
     return 1;
 }
 
@@ -156,7 +165,7 @@ static mf_status blocks_count(mf_blocks *b, int64_t *bad, mf_run *run)
 static mf_status MF_JOIN(mf_blocks_fill, MF_LEVEL)(const mf_blocks *b, int wide, void *indptr, void *out_columns,
                                                    double *values, mf_run *run)
 {
-    enum { BLOCK = 64 };
+    enum { BLOCK = 64, FEW = 128 };
     int64_t n = b->n;
     int no_memory = 0;
 #define PUT(array, at, value)                                                                                        \
@@ -181,10 +190,14 @@ static mf_status MF_JOIN(mf_blocks_fill, MF_LEVEL)(const mf_blocks *b, int wide,
             if (mf_poll(run) || !ready) continue;
             for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
                 int64_t count = blocks_row(b, i, cells, columns, line), begin = b->rows[i];
-                mf_integers_sort(columns, count);
+                int64_t ranks[FEW];
+                if (count <= FEW) blocks_ranks(columns, count, ranks);
+                else mf_integers_sort(columns, count);
                 for (int64_t e = 0; e < count; e++) {
-                    PUT(out_columns, begin + e, columns[e]);
-                    values[begin + e] = cells[columns[e]].value;
+                    int64_t to = begin + (count <= FEW ? ranks[e] : e);
+                    PUT(out_columns, to, columns[e]);
+                    values[to] = cells[columns[e]].value;
+                    cells[columns[e]].value = 0;
                 }
             }
         }

@@ -1,9 +1,9 @@
 /* What a point is to its neighbours: weights that reconstruct it (LLE), and how a clique departs from a space of `dim`
- * dimensions (LTSA, local regression). As many points as a vector has doubles are worked on side by side, all in double;
- * those whose squares would over- or underflow are scaled by a power of two. */
+ * dimensions (LTSA, local regression). As many points as a vector has doubles are worked on side by side, all in
+ * double; those whose squares would over- or underflow are scaled by a power of two. */
 #ifndef LOCAL_NULL
-/* Squared singular values up to this share of the largest count as 0: they come from a Gram matrix, whose rounding is of
- * that size. */
+/* Squared singular values up to this share of the largest count as 0: they come from a Gram matrix, whose rounding is
+ * of that size. */
 #define LOCAL_NULL 1e-13
 #define LOCAL_CACHE (24 << 10) /* bytes of differences to hold at once */
 
@@ -21,7 +21,8 @@ static int local_open(local_space *s, int64_t k, int64_t p, int64_t count, int64
 {
     int64_t rows = mf_round_up(count, LANES_TILE);
     int64_t chunk = count < k ? k : mf_max(8, mf_min(p, LOCAL_CACHE / (MF_VBYTES * k)));
-    int64_t sizes[] = {rows * chunk, rows * rows, dim * count + (dim ? count * count : 0), dim * k, 4 * (k + dim + count)};
+    int64_t sizes[] = {rows * chunk, rows * rows, dim * count + (dim ? count * count : 0), dim * k,
+                       4 * (k + dim + count)};
     int64_t total = 0;
     for (int i = 0; i < 5; i++) total += sizes[i];
     *s = (local_space){.k = k, .p = p, .chunk = chunk, .rows = rows, .memory = mf_alloc(total, sizeof(vf64))};
@@ -41,7 +42,11 @@ static int local_open(local_space *s, int64_t k, int64_t p, int64_t count, int64
 }
 
 /* Batches between two looks at Ctrl-C: a fraction of a millisecond or one batch. */
-static int64_t local_piece(int64_t k, int64_t p) { return mf_max(1, mf_min(64, 200000 / (k * k * (k + p)))); }
+static int64_t local_piece(int64_t k, int64_t p)
+{
+    double operations = (double)k * (double)k * (double)(k + p);
+    return (int64_t)fmax(1, fmin(64, 200000 / operations));
+}
 #endif
 
 /* Differences of k points to an origin, `count` features from `from` on. */

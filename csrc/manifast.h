@@ -109,8 +109,8 @@ typedef struct mf_table {
                                     const double *degrees, const void *out_indptr,
                                     mf_normalization normalization, void *out_columns, double *out, mf_run *run);
 
-    /* Weights w that reconstruct each query (queries == NULL: each of the first m rows of x) from its k neighbours among
-     * the rows of x: (G + reg tr(G) I) w = 1 with the Gram matrix G of the differences, brought to the sum 1. */
+    /* Weights w that reconstruct each query (queries == NULL: each of the first m rows of x) from its k neighbours
+     * among the rows of x: (G + reg tr(G) I) w = 1 with the Gram matrix G of the differences, brought to the sum 1. */
     mf_status (*barycenter_weights_f32)(const float *x, const float *queries, int64_t m, int64_t p,
                                         const int64_t *neighbors, int64_t k, double reg, float *weights, mf_run *run);
     mf_status (*barycenter_weights_f64)(const double *x, const double *queries, int64_t m, int64_t p,
@@ -124,9 +124,9 @@ typedef struct mf_table {
 
     /* (I - W)'(I - W) with those weights, and the alignment matrix: over the cliques of k points, the sum of
      * I - 11'/k - U diag(s^2 / (s^2 + gamma)) U' with the `dim` leading singular vectors of the centred clique. Either
-     * begins with *blocks and the number of entries; `blocks_fill` writes CSR arrays (indptr and columns are int64 where
-     * wide, else int32), `blocks_free` in any case. *bad is the first row that names a point twice (for LLE, its
-     * own number counts), or -1. */
+     * begins with *blocks and the number of entries; `blocks_fill` writes CSR arrays (indptr and columns are int64
+     * where wide, else int32), `blocks_free` in any case. *bad is the first row that names a point twice (for LLE,
+     * its own number counts), or -1. */
     mf_status (*lle_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,
                                mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run);
     mf_status (*lle_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,

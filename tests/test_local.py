@@ -208,9 +208,9 @@ def test_lle(level, rng, n, p, k, dtype):
 def test_lle_of_scikit_learn(level, rng):
     from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
 
-    X = roll(rng, 200)
+    X = roll(rng, 90)
     W = barycenter_kneighbors_graph(X, 8).toarray()
-    check_matrix(lle_matrix(X, nearest(X, 8)), (np.eye(200) - W).T @ (np.eye(200) - W), 1e-11)
+    check_matrix(lle_matrix(X, nearest(X, 8)), (np.eye(90) - W).T @ (np.eye(90) - W), 1e-11)
 
 
 def test_lle_of_duplicates_and_constant_features(level, rng):
@@ -229,7 +229,7 @@ def test_lle_of_duplicates_and_constant_features(level, rng):
 @pytest.mark.parametrize(
     ("n", "p", "k", "dim"),
     [(5, 1, 2, 1), (40, 1, 6, 1), (40, 2, 2, 1), (60, 3, 10, 1), (60, 3, 10, 2), (60, 3, 10, 3), (60, 9, 10, 4),
-     (60, 10, 10, 4), (60, 11, 10, 9), (50, 100, 12, 3), (64, 40, 50, 5), (64, 300, 50, 49), (40, 1500, 7, 2)],
+     (60, 10, 10, 4), (60, 11, 10, 9), (50, 100, 12, 3), (54, 40, 50, 5), (24, 70, 20, 19), (20, 1500, 7, 2)],
 )  # fmt: skip
 def test_alignment(level, rng, n, p, k, dim, gamma, dtype):
     X = (rng.standard_normal((n, p)) * np.geomspace(3, 0.3, p) + 5).astype(dtype)
@@ -250,11 +250,11 @@ def test_the_projector_is_accurate(level, rng, p, k):
 
 def test_ltsa_of_scikit_learn(level, rng):
     """The loop of sklearn.manifold.locally_linear_embedding(method="ltsa"), which sums I - G G' per clique."""
-    X = roll(rng, 150)
+    X = roll(rng, 80)
     k, dim = 9, 2
     neighbors = nearest(X, k)
-    M = np.zeros((150, 150))
-    for i in range(150):
+    M = np.zeros((80, 80))
+    for i in range(80):
         Xi = X[neighbors[i]] - X[neighbors[i]].mean(0)
         U = np.linalg.svd(Xi, full_matrices=True)[0]
         G = np.c_[np.full(k, 1 / np.sqrt(k)), U[:, :dim]]
@@ -264,10 +264,10 @@ def test_ltsa_of_scikit_learn(level, rng):
 
 def test_local_regression_of_lgrm(level, rng):
     """Yang et al. 2010, eq. 10 to 12: the residual of ridge regression with bias on the local coordinates."""
-    X, gamma, dim, k = roll(rng, 120), 0.7, 2, 8
-    cliques = np.c_[np.arange(120), nearest(X, k - 1)]
+    X, gamma, dim, k = roll(rng, 80), 0.7, 2, 8
+    cliques = np.c_[np.arange(80), nearest(X, k - 1)]
     H = np.eye(k) - 1 / k
-    M = np.zeros((120, 120))
+    M = np.zeros((80, 80))
     for clique in cliques:
         _, _, Vt = np.linalg.svd(H @ X[clique], full_matrices=False)
         T = H @ X[clique] @ Vt[:dim].T
@@ -342,14 +342,14 @@ def test_few_cliques_and_points_in_none(level, rng):
 
 def test_a_hub(level, rng):
     """One point in every clique: its row is full."""
-    X = rng.standard_normal((400, 3))
-    cliques = np.c_[np.zeros(399, np.int64), np.arange(1, 400), np.roll(np.arange(1, 400), 1)]
+    X = rng.standard_normal((150, 3))
+    cliques = np.c_[np.zeros(149, np.int64), np.arange(1, 150), np.roll(np.arange(1, 150), 1)]
     check_matrix(alignment_matrix(X, cliques, dim=1), plain_alignment(X, cliques, 1))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrices_do_not_depend_on_threads_or_layout(level, rng, dtype):
-    X = roll(rng, 700).astype(dtype)
+    X = roll(rng, 500).astype(dtype)
     neighbors = nearest(X, 9)
     strange = np.repeat(np.asfortranarray(X), 2, axis=1)[:, ::2], np.asfortranarray(neighbors.astype(np.uint16))
     for make in (lle_matrix, lambda *a, **k: alignment_matrix(*a, dim=2, gamma=0.1, **k)):
