@@ -8,6 +8,7 @@
 
 #define PROBLEMS ((int)(MF_VBYTES / sizeof(double)))
 #define LANES_TILE 3 /* rows are padded to whole tiles: 9 sums and 6 operands fit into 16 registers */
+#define LANES_JACOBI 12 /* the largest matrix whose eigenvectors come by rotations: measured, even at 13 with AVX2 */
 
 MF_INLINE vf64 lanes_abs(vf64 a) { return vf64_max(a, -a); }
 
@@ -83,16 +84,15 @@ static void lanes_barycenter(vf64 *g, int64_t rows, int64_t k, double reg, vf64 
 
 /* Eigenvectors of matrices of trace 1 or 0 by cyclic Jacobi rotations, which leave the eigenvalues on the diagonal of
  * `a`; row j of `vectors` belongs to the j-th. Lanes that have converged are left as they are. */
-static void lanes_eigen(vf64 *a, int64_t rows, int64_t count, vf64 *vectors, mf_run *run)
+static void lanes_jacobi(vf64 *a, int64_t rows, int64_t count, vf64 *vectors)
 {
-    enum { MOST_SWEEPS = 40, LARGE = 32 };
+    enum { MOST_SWEEPS = 40 };
     const vf64 negligible = vf64_set(0x1p-60), one = vf64_set(1), zero = {0};
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < count; j++) vectors[i * count + j] = i == j ? one : zero;
     for (int sweep = 0, rotated = 1; rotated && sweep < MOST_SWEEPS; sweep++) {
         rotated = 0;
-        for (int64_t q = 1; q < count; q++) {
-            if (count > LARGE && mf_poll(run)) return;
+        for (int64_t q = 1; q < count; q++)
             for (int64_t p = 0; p < q; p++) {
                 vf64 *row_p = a + p * rows, *row_q = a + q * rows;
                 vf64 off = row_q[p], gap = row_q[q] - row_p[p];
@@ -118,24 +118,136 @@ static void lanes_eigen(vf64 *a, int64_t rows, int64_t count, vf64 *vectors, mf_
                 for (int64_t r = 0; r < count; r++) ROTATE(vectors[p * count + r], vectors[q * count + r]);
 #undef ROTATE
             }
-        }
     }
 }
 
-/* The eigenvectors of the `dim` largest eigenvalues, in descending order, with their values. */
-static void lanes_leading(const vf64 *a, int64_t rows, int64_t count, const vf64 *vectors, int64_t dim, vf64 *values,
-                          vf64 *leading, double *work)
+/* Householder reflections to tridiagonal form, for matrices of trace 1 or 0: reflection i is I - tau[i] v v' with v in
+ * column i of `a`, from row i + 1 on. `work` holds `count` vectors. */
+static void lanes_tridiagonalize(vf64 *a, int64_t rows, int64_t count, vf64 *tau, vf64 *diagonal, vf64 *off, vf64 *work)
 {
-    for (int lane = 0; lane < PROBLEMS; lane++) {
-        for (int64_t i = 0; i < count; i++) work[i] = a[i * rows + i][lane];
-        for (int64_t j = 0; j < dim; j++) {
-            int64_t best = 0;
-            for (int64_t i = 1; i < count; i++) best = work[i] > work[best] ? i : best;
-            values[j][lane] = work[best];
-            for (int64_t f = 0; f < count; f++) leading[j * count + f][lane] = vectors[best * count + f][lane];
-            work[best] = -INFINITY;
+    const vf64 zero = {0}, one = vf64_set(1), negligible = vf64_set(1e-60);
+    for (int64_t i = 0; i + 1 < count; i++) {
+        vf64 first = a[(i + 1) * rows + i], tail = zero, dot = zero;
+        for (int64_t r = i + 2; r < count; r++) tail = vf64_fma(a[r * rows + i], a[r * rows + i], tail);
+        vf64_mask active = tail > negligible;
+        vf64 norm = vf64_sqrt(vf64_fma(first, first, tail)), beta = vf64_select(first > zero, -norm, norm);
+        vf64 scale = vf64_select(active, one / vf64_select(active, first - beta, one), zero);
+        off[i] = beta = vf64_select(active, beta, first);
+        tau[i] = vf64_select(active, (beta - first) / vf64_select(active, beta, one), zero);
+        a[(i + 1) * rows + i] = one;
+        for (int64_t r = i + 2; r < count; r++) a[r * rows + i] *= scale;
+        for (int64_t r = i + 1; r < count; r++) { /* work = A v, of the lower triangle */
+            vf64 v = a[r * rows + i], sum = a[r * rows + r] * v;
+            for (int64_t c = i + 1; c < r; c++) {
+                sum = vf64_fma(a[r * rows + c], a[c * rows + i], sum);
+                work[c] = vf64_fma(a[r * rows + c], v, work[c]);
+            }
+            work[r] = sum;
+        }
+        for (int64_t r = i + 1; r < count; r++) {
+            work[r] *= tau[i];
+            dot = vf64_fma(work[r], a[r * rows + i], dot);
+        }
+        dot *= tau[i] / 2;
+        for (int64_t r = i + 1; r < count; r++) {
+            work[r] = vf64_fma(-dot, a[r * rows + i], work[r]);
+            for (int64_t c = i + 1; c <= r; c++) {
+                vf64 reduced = vf64_fma(-a[r * rows + i], work[c], a[r * rows + c]);
+                a[r * rows + c] = vf64_fma(-work[r], a[c * rows + i], reduced);
+            }
         }
     }
+    for (int64_t i = 0; i < count; i++) diagonal[i] = a[i * rows + i];
+}
+
+/* Eigenvalues d of one tridiagonal matrix of trace 1 or 0, in place, and its eigenvectors in the rows of z, by implicit
+ * QL steps; off-diagonal entries e, of which the last is room to work in. */
+static void tridiagonal_eigen(double *d, double *e, int64_t count, double *z)
+{
+    enum { MOST_STEPS = 60 };
+    const double negligible = 0x1p-60, precision = 0x1p-52;
+    for (int64_t i = 0; i < count * count; i++) z[i] = 0;
+    for (int64_t i = 0; i < count; i++) z[i * count + i] = 1;
+    e[count - 1] = 0;
+    for (int64_t l = 0; l < count; l++)
+        for (int step = 0; step < MOST_STEPS; step++) {
+            int64_t m = l;
+            while (m + 1 < count && fabs(e[m]) > fmax(negligible, precision * (fabs(d[m]) + fabs(d[m + 1])))) m++;
+            if (m == l) break;
+            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypot(g, 1), s = 1, c = 1, p = 0;
+            int64_t i = m - 1;
+            g = d[m] - d[l] + e[l] / (g + copysign(r, g));
+            for (; i >= l; i--) {
+                double f = s * e[i], b = c * e[i], square = f * f + g * g;
+                e[i + 1] = r = square > 1e-250 ? sqrt(square) : hypot(f, g);
+                if (r == 0) {
+                    d[i + 1] -= p;
+                    break;
+                }
+                s = f / r, c = g / r;
+                g = d[i + 1] - p;
+                r = (d[i] - g) * s + 2 * c * b;
+                p = s * r;
+                d[i + 1] = g + p;
+                g = c * r - b;
+                double *restrict lower = z + i * count, *restrict upper = lower + count;
+                for (int64_t k = 0; k < count; k++) {
+                    double before = upper[k];
+                    upper[k] = f64_fma(s, lower[k], c * before);
+                    lower[k] = f64_fma(c, lower[k], -s * before);
+                }
+            }
+            if (i < l) {
+                d[l] -= p;
+                e[l] = g;
+            }
+            e[m] = 0;
+        }
+}
+
+/* One lane's `dim` largest of the eigenvalues d, in descending order, and their eigenvectors: entry f of the i-th is
+ * z[(i * count + f) * step]. Overwrites d. */
+static void lanes_pick(int lane, double *d, const double *z, int64_t step, int64_t count, int64_t dim, vf64 *values,
+                       vf64 *leading)
+{
+    for (int64_t j = 0; j < dim; j++) {
+        int64_t best = 0;
+        for (int64_t i = 1; i < count; i++) best = d[i] > d[best] ? i : best;
+        values[j][lane] = d[best];
+        for (int64_t f = 0; f < count; f++) leading[j * count + f][lane] = z[(best * count + f) * step];
+        d[best] = -INFINITY;
+    }
+}
+
+/* The eigenvectors of the `dim` largest eigenvalues, in descending order, of matrices of trace 1 or 0; overwrites the
+ * matrices. `work` holds count * (count + 4) vectors. Rotations in all lanes at once are faster for small matrices, the
+ * fewer operations of the tridiagonal form, one lane after the other, for large ones. */
+static void lanes_leading(vf64 *a, int64_t rows, int64_t count, int64_t dim, vf64 *values, vf64 *leading, vf64 *work)
+{
+    vf64 *tau = work, *diagonal = tau + count, *off = diagonal + count, *z = off + 2 * count;
+    double *d = (double *)(off + count), *e = d + count;
+    if (count <= LANES_JACOBI) {
+        lanes_jacobi(a, rows, count, z);
+        for (int lane = 0; lane < PROBLEMS; lane++) {
+            for (int64_t i = 0; i < count; i++) d[i] = a[i * rows + i][lane];
+            lanes_pick(lane, d, (double *)z + lane, PROBLEMS, count, dim, values, leading);
+        }
+        return;
+    }
+    lanes_tridiagonalize(a, rows, count, tau, diagonal, off, off + count);
+    for (int lane = 0; lane < PROBLEMS; lane++) {
+        for (int64_t i = 0; i < count; i++) d[i] = diagonal[i][lane];
+        for (int64_t i = 0; i + 1 < count; i++) e[i] = off[i][lane];
+        tridiagonal_eigen(d, e, count, (double *)z);
+        lanes_pick(lane, d, (double *)z, 1, count, dim, values, leading);
+    }
+    for (int64_t j = 0; j < dim; j++)
+        for (int64_t i = count - 2; i >= 0; i--) {
+            vf64 *y = leading + j * count, dot = {0};
+            for (int64_t r = i + 1; r < count; r++) dot = vf64_fma(a[r * rows + i], y[r], dot);
+            dot *= tau[i];
+            for (int64_t r = i + 1; r < count; r++) y[r] = vf64_fma(-dot, a[r * rows + i], y[r]);
+        }
 }
 
 /* Makes `dim` vectors of k entries orthonormal and orthogonal to the constant, those marked null to zero. */

@@ -10,8 +10,7 @@
 /* What one thread works in. z: differences, rows padded with zeros to whole tiles. */
 typedef struct {
     int64_t k, p, chunk, rows;
-    vf64 *memory, *z, *gram, *vectors, *leading, *values, *u, *weights, *column;
-    double *work;
+    vf64 *memory, *z, *gram, *leading, *values, *u, *weights, *work;
     vf64_mask *null;
     double half[MF_VBYTES / sizeof(double)], scale[MF_VBYTES / sizeof(double)];
 } local_space;
@@ -21,23 +20,19 @@ static int local_open(local_space *s, int64_t k, int64_t p, int64_t count, int64
 {
     int64_t rows = mf_round_up(count, LANES_TILE);
     int64_t chunk = count < k ? k : mf_max(8, mf_min(p, LOCAL_CACHE / (MF_VBYTES * k)));
-    int64_t sizes[] = {rows * chunk, rows * rows, dim * count + (dim ? count * count : 0), dim * k,
-                       4 * (k + dim + count)};
-    int64_t total = 0;
-    for (int i = 0; i < 5; i++) total += sizes[i];
+    int64_t work = dim ? count * (count + 4) : k;
+    int64_t total = rows * chunk + rows * rows + dim * (count + k + 2) + k + work;
     *s = (local_space){.k = k, .p = p, .chunk = chunk, .rows = rows, .memory = mf_alloc(total, sizeof(vf64))};
     if (!s->memory) return 0;
     s->z = s->memory;
-    s->gram = s->z + sizes[0];
-    s->vectors = s->gram + sizes[1];
-    s->leading = s->vectors + (dim ? count * count : 0);
-    s->u = s->vectors + sizes[2];
-    s->weights = s->u + sizes[3];
-    s->column = s->weights + k;
-    s->values = s->column + k;
+    s->gram = s->z + rows * chunk;
+    s->leading = s->gram + rows * rows;
+    s->u = s->leading + dim * count;
+    s->values = s->u + dim * k;
     s->null = (vf64_mask *)(s->values + dim);
-    s->work = (double *)(s->null + dim);
-    memset(s->z, 0, (size_t)sizes[0] * sizeof(vf64));
+    s->weights = s->values + 2 * dim;
+    s->work = s->weights + k;
+    memset(s->z, 0, (size_t)(rows * chunk) * sizeof(vf64));
     return 1;
 }
 
@@ -144,7 +139,7 @@ static mf_status NAME(local_weights)(const REAL *x, const REAL *queries, int64_t
                 }
                 vf64 trace = NAME(local_gram)(&s, x, lists, origins, 0, 0), *w = s.weights;
                 lanes_normalize(s.gram, s.rows, k, trace);
-                lanes_barycenter(s.gram, s.rows, k, reg, s.column, w);
+                lanes_barycenter(s.gram, s.rows, k, reg, s.work, w);
                 for (int lane = 0; lane < mf_min(PROBLEMS, end - i0); lane++) {
                     int64_t i = i0 + lane;
                     if (weights)
@@ -198,7 +193,7 @@ static mf_status NAME(lle_begin)(const REAL *x, int64_t n, int64_t p, const int6
 
 /* The `dim` leading left singular vectors of a batch of centred cliques, each times s / sqrt(s^2 + gamma), in s->u. */
 static void NAME(local_directions)(local_space *s, const REAL *x, const int64_t *const *lists, int64_t dim,
-                                   double gamma, mf_run *run)
+                                   double gamma)
 {
     int64_t k = s->k, p = s->p, count = mf_min(k, p);
     int features = p < k;
@@ -206,8 +201,7 @@ static void NAME(local_directions)(local_space *s, const REAL *x, const int64_t 
     for (int lane = 0; lane < PROBLEMS; lane++) origins[lane] = x + lists[lane][0] * p;
     vf64 trace = NAME(local_gram)(s, x, lists, origins, features, 1), *u = s->u, *leading = features ? s->leading : u;
     lanes_normalize(s->gram, s->rows, count, trace);
-    lanes_eigen(s->gram, s->rows, count, s->vectors, run);
-    lanes_leading(s->gram, s->rows, count, s->vectors, dim, s->values, leading, s->work);
+    lanes_leading(s->gram, s->rows, count, dim, s->values, leading, s->work);
     for (int64_t j = 0; j < dim; j++) {
         if (!features) {
             s->values[j] *= trace;
@@ -266,7 +260,7 @@ static mf_status NAME(alignment_begin)(const REAL *x, int64_t n, int64_t p, cons
             for (int64_t i0 = block * piece; i0 < end; i0 += PROBLEMS) {
                 const int64_t *lists[MF_VBYTES / sizeof(double)];
                 for (int lane = 0; lane < PROBLEMS; lane++) lists[lane] = cliques + mf_min(i0 + lane, end - 1) * k;
-                NAME(local_directions)(&s, x, lists, dim, gamma, run);
+                NAME(local_directions)(&s, x, lists, dim, gamma);
                 for (int lane = 0; lane < mf_min(PROBLEMS, end - i0); lane++) {
                     double *factor = b->factors + (i0 + lane) * dim * k;
                     for (int64_t e = 0; e < dim * k; e++) factor[e] = s.u[e][lane];

@@ -1,6 +1,7 @@
 /* Vectors of one instruction set, in GCC/Clang vector extensions: the compiler lowers them to SSE2, AVX2 or NEON.
  * The only intrinsics of the project stand here, behind their guards: fused multiply-add, the square root and the
- * reading of a mask. Multiply-add is always written as v*_fma (built with -ffp-contract=off), so each level rounds in one known way. */
+ * reading of a mask. Multiply-add is always written as v*_fma (built with -ffp-contract=off), so each level rounds in
+ * one known way. */
 #ifndef MF_SIMD_H
 #define MF_SIMD_H
 
