@@ -2,9 +2,11 @@
 #include "common.h"
 #include "simd.h"
 #include "order.h"
+#include "lanes.h"
 
 #define MF_F32 1
 #include "real.h"
+#include "blocks.h"
 #include "exp.h"
 #include "tile.h"
 #include "distances.h"
@@ -13,6 +15,7 @@
 #include "exact.h"
 #include "kdtree.h"
 #include "sparse.h"
+#include "local.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "geodesics.h"
@@ -30,6 +33,7 @@
 #include "exact.h"
 #include "kdtree.h"
 #include "sparse.h"
+#include "local.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "geodesics.h"
@@ -75,4 +79,14 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .geodesic_rows_f64 = MF_SYMBOL(geodesic_rows_f64),
     .landmark_map_f32 = MF_SYMBOL(landmark_map_f32),
     .landmark_map_f64 = MF_SYMBOL(landmark_map_f64),
+    .barycenter_weights_f32 = MF_SYMBOL(barycenter_weights_f32),
+    .barycenter_weights_f64 = MF_SYMBOL(barycenter_weights_f64),
+    .reconstruct_f32 = MF_SYMBOL(reconstruct_f32),
+    .reconstruct_f64 = MF_SYMBOL(reconstruct_f64),
+    .lle_begin_f32 = MF_SYMBOL(lle_begin_f32),
+    .lle_begin_f64 = MF_SYMBOL(lle_begin_f64),
+    .alignment_begin_f32 = MF_SYMBOL(alignment_begin_f32),
+    .alignment_begin_f64 = MF_SYMBOL(alignment_begin_f64),
+    .blocks_fill = MF_SYMBOL(blocks_fill),
+    .blocks_free = MF_SYMBOL(blocks_free),
 };

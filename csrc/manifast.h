@@ -29,6 +29,7 @@ typedef enum mf_normalization { MF_PLAIN = 0, MF_SYMMETRIC = 1, MF_RANDOM_WALK =
 typedef enum mf_flaw { MF_BAD_STRUCTURE = 1, MF_BAD_WEIGHT = 2, MF_NOT_SYMMETRIC = 4 } mf_flaw;
 
 typedef struct mf_graph mf_graph; /* a graph between its two steps */
+typedef struct mf_blocks mf_blocks; /* a sum of blocks on cliques of points, between its two steps */
 
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
@@ -128,6 +129,38 @@ typedef struct mf_table {
     mf_status (*landmark_map_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
                                   const double *geodesics, int64_t columns, const double *mean_sq,
                                   const double *projection, int64_t d, const double *offset, double *out, mf_run *run);
+
+    /* Weights w that reconstruct each query (queries == NULL: each of the first m rows of x) from its k neighbours
+     * among the rows of x: (G + reg tr(G) I) w = 1 with the Gram matrix G of the differences, brought to the sum 1. */
+    mf_status (*barycenter_weights_f32)(const float *x, const float *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, double reg, float *weights, mf_run *run);
+    mf_status (*barycenter_weights_f64)(const double *x, const double *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, double reg, double *weights, mf_run *run);
+
+    /* out[i, :] = the neighbours' rows of y, n x d, in those weights */
+    mf_status (*reconstruct_f32)(const float *x, const float *queries, int64_t m, int64_t p, const int64_t *neighbors,
+                                 int64_t k, double reg, const float *y, int64_t d, float *out, mf_run *run);
+    mf_status (*reconstruct_f64)(const double *x, const double *queries, int64_t m, int64_t p, const int64_t *neighbors,
+                                 int64_t k, double reg, const double *y, int64_t d, double *out, mf_run *run);
+
+    /* (I - W)'(I - W) with those weights, and the alignment matrix: over the cliques of k points, the sum of
+     * I - 11'/k - U diag(s^2 / (s^2 + gamma)) U' with the `dim` leading singular vectors of the centred clique. Either
+     * begins with *blocks and the number of entries; `blocks_fill` writes CSR arrays (indptr and columns are int64
+     * where wide, else int32), `blocks_free` in any case. *bad is the first row that names a point twice (for LLE,
+     * its own number counts), or -1. */
+    mf_status (*lle_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,
+                               mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run);
+    mf_status (*lle_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,
+                               mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run);
+    mf_status (*alignment_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                     int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
+                                     int64_t *bad, mf_run *run);
+    mf_status (*alignment_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                     int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
+                                     int64_t *bad, mf_run *run);
+    mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
+                             mf_run *run);
+    void (*blocks_free)(mf_blocks *blocks);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

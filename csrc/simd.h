@@ -1,6 +1,7 @@
 /* Vectors of one instruction set, in GCC/Clang vector extensions: the compiler lowers them to SSE2, AVX2 or NEON.
- * The only intrinsics of the project stand here, behind their guards: fused multiply-add and the reading of a mask.
- * Multiply-add is always written as v*_fma (built with -ffp-contract=off), so each level rounds in one known way. */
+ * The only intrinsics of the project stand here, behind their guards: fused multiply-add, the square root and the
+ * reading of a mask. Multiply-add is always written as v*_fma (built with -ffp-contract=off), so each level rounds in
+ * one known way. */
 #ifndef MF_SIMD_H
 #define MF_SIMD_H
 
@@ -42,6 +43,7 @@ MF_DEFINE_VECTOR(vf64, double, int64_t)
 #if defined(__AVX2__) && defined(__FMA__)
 MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+MF_INLINE vf64 vf64_sqrt(vf64 a) { return (vf64)_mm256_sqrt_pd((__m256d)a); }
 MF_INLINE int vf32_any(vf32_mask m) { return _mm256_movemask_epi8((__m256i)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return _mm256_movemask_epi8((__m256i)m) != 0; }
 MF_INLINE unsigned vf32_bits(vf32_mask m) { return (unsigned)_mm256_movemask_ps((__m256)m); }
@@ -49,6 +51,7 @@ MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)_mm256_movemask_pd(
 #elif defined(__aarch64__)
 MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+MF_INLINE vf64 vf64_sqrt(vf64 a) { return (vf64)vsqrtq_f64((float64x2_t)a); }
 MF_INLINE int vf32_any(vf32_mask m) { return vmaxvq_u32((uint32x4_t)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return vmaxvq_u32((uint32x4_t)m) != 0; }
 #define MF_PLAIN_BITS
@@ -56,11 +59,13 @@ MF_INLINE int vf64_any(vf64_mask m) { return vmaxvq_u32((uint32x4_t)m) != 0; }
 MF_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return a * b + c; }
 MF_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return a * b + c; }
 #if defined(__SSE2__)
+MF_INLINE vf64 vf64_sqrt(vf64 a) { return (vf64)_mm_sqrt_pd((__m128d)a); }
 MF_INLINE int vf32_any(vf32_mask m) { return _mm_movemask_epi8((__m128i)m) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return _mm_movemask_epi8((__m128i)m) != 0; }
 MF_INLINE unsigned vf32_bits(vf32_mask m) { return (unsigned)_mm_movemask_ps((__m128)m); }
 MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)_mm_movemask_pd((__m128d)m); }
 #else
+MF_INLINE vf64 vf64_sqrt(vf64 a) { return (vf64){__builtin_sqrt(a[0]), __builtin_sqrt(a[1])}; }
 MF_INLINE int vf32_any(vf32_mask m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
 MF_INLINE int vf64_any(vf64_mask m) { return (m[0] | m[1]) != 0; }
 #define MF_PLAIN_BITS

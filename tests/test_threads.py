@@ -269,6 +269,7 @@ INTERRUPTED = """
 import signal, sys, time
 import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
+from manifast._local import alignment_matrix
 from manifast.kernels import knn, l1_code, rbf_apply, sq_distances
 rng = np.random.default_rng(0)
 normal = rng.standard_normal
@@ -284,6 +285,9 @@ elif name == "rbf_apply":
 elif name == "l1_code":
     X, D = normal((2000, 200)), normal((3000, 200))
     call = lambda: l1_code(X, D, n_threads=threads)
+elif name == "alignment_matrix":
+    X, cliques = normal((30000, 80)), (np.arange(30000)[:, None] + np.arange(60)) % 30000
+    call = lambda: alignment_matrix(X, cliques, dim=3, n_threads=threads)
 else:
     X = normal((60000, 500)).astype("float32") if name == "brute" else normal((200000, 10))
     call = lambda: knn(X, 10, algorithm=name, n_threads=threads)
@@ -300,7 +304,7 @@ assert np.array_equal(sq_distances(small), expected)
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one child on Windows")
-@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply", "brute", "tree", "l1_code"])
+@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply", "brute", "tree", "l1_code", "alignment_matrix"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_long_call_within_a_second(tmp_path, kernel, threads):
     child = subprocess.Popen(

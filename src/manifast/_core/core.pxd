@@ -27,6 +27,9 @@ cdef extern from "manifast.h" nogil:
     ctypedef struct mf_graph:
         pass
 
+    ctypedef struct mf_blocks:
+        pass
+
     ctypedef struct mf_table:
         const char *level
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
@@ -90,6 +93,28 @@ cdef extern from "manifast.h" nogil:
         mf_status (*landmark_map_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
                                       const double *geodesics, int64_t columns, const double *mean_sq,
                                       const double *projection, int64_t d, const double *offset, double *out, mf_run *run) noexcept nogil
+
+        mf_status (*barycenter_weights_f32)(const float *x, const float *queries, int64_t m, int64_t p,
+                                            const int64_t *neighbors, int64_t k, double reg, float *weights, mf_run *run) noexcept nogil
+        mf_status (*barycenter_weights_f64)(const double *x, const double *queries, int64_t m, int64_t p,
+                                            const int64_t *neighbors, int64_t k, double reg, double *weights, mf_run *run) noexcept nogil
+        mf_status (*reconstruct_f32)(const float *x, const float *queries, int64_t m, int64_t p, const int64_t *neighbors,
+                                     int64_t k, double reg, const float *y, int64_t d, float *out, mf_run *run) noexcept nogil
+        mf_status (*reconstruct_f64)(const double *x, const double *queries, int64_t m, int64_t p, const int64_t *neighbors,
+                                     int64_t k, double reg, const double *y, int64_t d, double *out, mf_run *run) noexcept nogil
+        mf_status (*lle_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,
+                                   mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*lle_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *neighbors, int64_t k, double reg,
+                                   mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*alignment_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                         int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
+                                         int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*alignment_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                         int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
+                                         int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
+                                 mf_run *run) noexcept nogil
+        void (*blocks_free)(mf_blocks *blocks) noexcept nogil
 
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()

@@ -1,0 +1,212 @@
+"""Local geometry: barycentric weights, their map for new points, and the matrices of LLE, LTSA and local regression.
+
+As in `manifast.kernels`: any memory layout, bits that do not depend on threads or batch, no scikit-learn. All is
+computed in double precision. Neighbours come as lists of row numbers, as `manifast.kernels.knn` returns them.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifast._core import local as _local
+from manifast._threads import kernel_threads
+from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
+from manifast.kernels import _csr
+
+__all__ = ["alignment_matrix", "barycenter_weights", "lle_matrix", "reconstruct"]
+
+
+def barycenter_weights(
+    X: Any, neighbors: Any, *, queries: Any = None, reg: float = 1e-3, n_threads: int | None = None
+) -> Array:
+    """Weights that best reconstruct each row from its neighbours.
+
+    With the Gram matrix G of the differences to the neighbours, the weights solve ``(G + reg tr(G) I) w = 1`` and are
+    brought to the sum 1.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    neighbors : integer array of shape (m, k)
+        Rows of X, for each query.
+    queries : array of shape (m, p), optional
+        X itself where omitted.
+    reg : float, default 1e-3
+        Share of the trace added to the diagonal. Below 1e-14, which is rounding, it acts as 1e-14.
+    n_threads : int, optional
+
+    Returns
+    -------
+    array of shape (m, k)
+        In the dtype of the data. Equal weights where all neighbours coincide with the row.
+
+    Examples
+    --------
+    >>> from manifast._local import barycenter_weights
+    >>> barycenter_weights([[0.0], [1.0], [3.0]], [[1, 2]], queries=[[1.5]], reg=1e-9).round(6)
+    array([[0.75, 0.25]])
+    """
+    if queries is None:
+        x, q = as_matrix(X, "X", min_rows=1), None
+    else:
+        x, q = as_pair(X, queries, ("X", "queries"))
+    lists = _as_lists(neighbors, "neighbors", x.shape[0], rows=x.shape[0] if q is None else q.shape[0])
+    ridge = as_positive(reg, "reg")
+    out = np.empty(lists.shape, dtype=x.dtype)
+    with kernel_threads(n_threads) as threads:
+        _local.barycenter_weights(x, q, lists, ridge, out, threads)
+    return out
+
+
+def reconstruct(
+    X: Any, Y: Any, queries: Any, neighbors: Any, *, reg: float = 1e-3, n_threads: int | None = None
+) -> Array:
+    """Map new points by their neighbours: the rows of Y in the barycentric weights of the queries in X.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    Y : array of shape (n, d)
+        What the rows of X are mapped to.
+    queries : array of shape (m, p)
+    neighbors : integer array of shape (m, k)
+        Rows of X, for each query.
+    reg : float, default 1e-3
+        As in `barycenter_weights`.
+    n_threads : int, optional
+
+    Returns
+    -------
+    array of shape (m, d)
+        float32 where X, Y and queries are. A row does not depend on the other rows, down to its bits.
+
+    Examples
+    --------
+    >>> from manifast._local import reconstruct
+    >>> reconstruct([[0.0], [1.0], [3.0]], [[0.0], [10.0], [30.0]], [[1.5]], [[1, 2]], reg=1e-9).round(6)
+    array([[15.]])
+    """
+    x, q = as_pair(X, queries, ("X", "queries"))
+    y = as_matrix(Y, "Y")
+    if y.shape[0] != x.shape[0]:
+        raise ValueError(f"Y must have one row per row of X, {x.shape[0]}. Got shape {y.shape} instead.")
+    if y.dtype != x.dtype:
+        x, q, y = (a.astype(np.float64, copy=False) for a in (x, q, y))
+    lists = _as_lists(neighbors, "neighbors", x.shape[0], rows=q.shape[0])
+    ridge = as_positive(reg, "reg")
+    out = np.empty((q.shape[0], y.shape[1]), dtype=x.dtype)
+    with kernel_threads(n_threads) as threads:
+        _local.reconstruct(x, y, q, lists, ridge, out, threads)
+    return out
+
+
+def lle_matrix(X: Any, neighbors: Any, *, reg: float = 1e-3, n_threads: int | None = None) -> sp.csr_array:
+    """The matrix of locally linear embedding, ``(I - W)ᵀ(I - W)`` with barycentric weights W.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    neighbors : integer array of shape (n, k)
+        No row may name itself, or a neighbour twice.
+    reg : float, default 1e-3
+        As in `barycenter_weights`.
+    n_threads : int, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n)
+        float64, columns sorted, exactly symmetric.
+
+    Examples
+    --------
+    >>> from manifast._local import lle_matrix
+    >>> lle_matrix([[0.0], [1.0], [2.0]], [[1], [0], [1]]).toarray()
+    array([[ 2., -2.,  0.],
+           [-2.,  3., -1.],
+           [ 0., -1.,  1.]])
+    """
+    x = as_matrix(X, "X", min_rows=1)
+    lists = _as_lists(neighbors, "neighbors", x.shape[0], rows=x.shape[0])
+    ridge = as_positive(reg, "reg")
+    with kernel_threads(n_threads) as threads:
+        made = _local.lle_matrix(x, lists, ridge, threads)
+    if isinstance(made, int):
+        raise ValueError(
+            f"neighbors must not name a row itself, or one neighbour twice. Got {lists[made]} in row {made}."
+        )
+    return _csr(made, x.shape[0])
+
+
+def alignment_matrix(
+    X: Any, cliques: Any, *, dim: int, gamma: float = 0.0, n_threads: int | None = None
+) -> sp.csr_array:
+    """Sum over cliques of how far functions are from linear in the clique's `dim` leading directions.
+
+    Clique i adds ``A = H - U diag(s² / (s² + gamma)) Uᵀ`` to the rows and columns of its k points, where H centres and
+    U, s are the `dim` leading left singular vectors and values of the clique, centred.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    cliques : integer array of shape (c, k)
+        Rows of X; no clique may name a point twice.
+    dim : int
+        From 1 to min(k - 1, p).
+    gamma : float, default 0.0
+        Ridge, in squared units of the data. 0 is LTSA (with cliques of neighbours without the point itself); with the
+        point and its k - 1 nearest, gamma > 0 is the local regression of LGRM, eq. 10 to 12.
+    n_threads : int, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n)
+        float64, columns sorted, exactly symmetric; a point in no clique has no entries.
+
+    Notes
+    -----
+    A direction whose singular value is below 3e-7 of the clique's largest counts as null and is left out of U: singular
+    values come from a Gram matrix, which does not resolve smaller ones. So cliques of rank below `dim`, down to
+    copies of one point, add the projection on what they do span.
+
+    Examples
+    --------
+    >>> from manifast._local import alignment_matrix
+    >>> (6 * alignment_matrix([[0.0], [1.0], [2.0]], [[0, 1, 2]], dim=1)).toarray().round(6)
+    array([[ 1., -2.,  1.],
+           [-2.,  4., -2.],
+           [ 1., -2.,  1.]])
+    """
+    x = as_matrix(X, "X", min_rows=1)
+    lists = _as_lists(cliques, "cliques", x.shape[0])
+    most = min(lists.shape[1] - 1, x.shape[1])
+    if not isinstance(dim, Integral) or isinstance(dim, bool) or not 1 <= dim <= most:
+        raise ValueError(
+            f"dim must be an integer from 1 to min(k - 1, p) = {most} for cliques of k = {lists.shape[1]} points with "
+            f"p = {x.shape[1]} features. Got {dim!r} instead."
+        )
+    ridge = as_number(gamma, "gamma", minimum=0.0)
+    if lists.shape[0] == 0:
+        return sp.csr_array((x.shape[0], x.shape[0]), dtype=np.float64)
+    with kernel_threads(n_threads) as threads:
+        made = _local.alignment_matrix(x, lists, int(dim), ridge, threads)
+    if isinstance(made, int):
+        raise ValueError(f"cliques must not name a point twice. Got {lists[made]} in row {made}.")
+    return _csr(made, x.shape[0])
+
+
+def _as_lists(value: Any, name: str, n: int, *, rows: int | None = None) -> Array:
+    """A C-contiguous int64 matrix of row numbers below n, with at least 1 column."""
+    lists = np.asarray(value)
+    if lists.ndim != 2 or lists.shape[1] == 0:
+        raise ValueError(f"{name} must be a matrix with at least 1 column. Got shape {lists.shape} instead.")
+    if lists.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers. Got dtype {lists.dtype} instead.")
+    if rows is not None and lists.shape[0] != rows:
+        raise ValueError(f"{name} must have {rows} rows to match. Got shape {lists.shape} instead.")
+    if lists.size and not (lists.min() >= 0 and lists.max() < n):
+        raise ValueError(f"{name} must be between 0 and n - 1 = {n - 1}. Got {lists.min()} to {lists.max()} instead.")
+    return np.ascontiguousarray(lists, dtype=np.int64)
