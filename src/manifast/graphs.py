@@ -478,7 +478,7 @@ def _root(parent: list[int], c: int) -> int:
     return c
 
 
-_SMALL_COMPONENT = 32  # rows; up to here a search for one neighbour more than that is cheaper than one per component
+_SMALL_COMPONENT = 32  # rows; bounds the neighbours asked for, and the components searched one by one to n / 32
 
 
 def _nearest_outside(x: Array, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
