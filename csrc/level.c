@@ -30,6 +30,9 @@
 #include "sparse.h"
 #include "reservoir.h"
 #include "knn_screen.h"
+#include "ordering.h"
+#include "supernodes.h"
+#include "cholesky.h"
 
 /* kNN on either dtype screens in both. */
 #include "knn.h"
@@ -67,4 +70,8 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .laplacian_begin_f64 = MF_SYMBOL(laplacian_begin_f64),
     .laplacian_fill_f32 = MF_SYMBOL(laplacian_fill_f32),
     .laplacian_fill_f64 = MF_SYMBOL(laplacian_fill_f64),
+    .cholesky_analyse = mf_cholesky_analyse,
+    .cholesky_factor = mf_cholesky_factor,
+    .cholesky_solve = mf_cholesky_solve,
+    .cholesky_free = mf_cholesky_free,
 };

@@ -1,0 +1,288 @@
+/* Symbolic analysis for the sparse Cholesky factorisation: elimination tree, column counts, supernodes merged where
+ * dense work on a few zeros is cheaper than another front, and the rows of every front. */
+
+enum { MF_WIDEST_FRONT = 256 }; /* pivots: beyond, the square part of a panel leaves the cache */
+
+/* Columns are numbered in elimination order, in which every front's pivots are consecutive and follow those of all
+ * fronts below it. Front s has pivots first[s] .. first[s + 1] - 1 and rows rows[begin[s]] .. rows[begin[s + 1] - 1],
+ * ascending: its pivots, then what they reach. */
+typedef struct mf_fronts {
+    int32_t n, count;
+    int32_t *order;     /* order[k]: the row of the matrix that is column k */
+    int32_t *position;  /* its inverse */
+    int32_t *first, *parent; /* parent: the front that takes the update, -1 for a root */
+    int64_t *begin;
+    int32_t *rows;
+    int32_t *child, *sibling; /* children in ascending order, -1 ends */
+    double flops;
+    int64_t entries;
+} mf_fronts;
+
+/* The elimination tree of the matrix in a given order; a column's parent is its first row below the diagonal. */
+static void mf_elimination_tree(int32_t n, const int64_t *indptr, const int32_t *columns, const int32_t *order,
+                                const int32_t *position, int32_t *parent, int32_t *ancestor)
+{
+    for (int32_t k = 0; k < n; k++) {
+        parent[k] = ancestor[k] = -1;
+        for (int64_t e = indptr[order[k]]; e < indptr[order[k] + 1]; e++)
+            for (int32_t j = position[columns[e]], up; j >= 0 && j < k; j = up) {
+                up = ancestor[j];
+                ancestor[j] = k;
+                if (up < 0) parent[j] = k;
+            }
+    }
+}
+
+/* Numbers the nodes of a forest so that children come before parents and subtrees are consecutive. */
+static void mf_postorder(int32_t n, const int32_t *parent, int32_t *post, int32_t *head, int32_t *next, int32_t *stack)
+{
+    int32_t made = 0;
+    for (int32_t j = 0; j < n; j++) head[j] = -1;
+    for (int32_t j = n - 1; j >= 0; j--)
+        if (parent[j] >= 0) {
+            next[j] = head[parent[j]];
+            head[parent[j]] = j;
+        }
+    for (int32_t root = 0; root < n; root++) {
+        if (parent[root] >= 0) continue;
+        int32_t depth = 0;
+        stack[0] = root;
+        while (depth >= 0) {
+            int32_t node = stack[depth], child = head[node];
+            if (child < 0) {
+                post[made++] = node;
+                depth--;
+            } else {
+                head[node] = next[child];
+                stack[++depth] = child;
+            }
+        }
+    }
+}
+
+/* Entries of each column of the factor, for columns in postorder (Gilbert, Ng and Peyton 1994). */
+static void mf_column_counts(int32_t n, const int64_t *indptr, const int32_t *columns, const int32_t *order,
+                             const int32_t *position, const int32_t *parent, int32_t *count, int32_t *work)
+{
+    int32_t *descendant = work, *highest = work + n, *leaf = work + 2 * (int64_t)n, *ancestor = work + 3 * (int64_t)n;
+    for (int32_t j = 0; j < n; j++) descendant[j] = highest[j] = leaf[j] = -1, ancestor[j] = j;
+    for (int32_t j = 0; j < n; j++) {
+        count[j] = descendant[j] < 0;
+        for (int32_t k = j; k >= 0 && descendant[k] < 0; k = parent[k]) descendant[k] = j;
+    }
+    for (int32_t j = 0; j < n; j++) {
+        if (parent[j] >= 0) count[parent[j]]--;
+        for (int64_t e = indptr[order[j]]; e < indptr[order[j] + 1]; e++) {
+            int32_t i = position[columns[e]];
+            if (i <= j || descendant[j] <= highest[i]) continue; /* j is no leaf of row i's subtree */
+            highest[i] = descendant[j];
+            count[j]++;
+            int32_t previous = leaf[i];
+            leaf[i] = j;
+            if (previous < 0) continue;
+            int32_t root = previous;
+            while (root != ancestor[root]) root = ancestor[root];
+            for (int32_t k = previous, up; k != root; k = up) {
+                up = ancestor[k];
+                ancestor[k] = root;
+            }
+            count[root]--;
+        }
+        if (parent[j] >= 0) ancestor[j] = parent[j];
+    }
+    for (int32_t j = 0; j < n; j++)
+        if (parent[j] >= 0) count[parent[j]] += count[j];
+}
+
+/* Measured, in units of about a nanosecond: see mf_front_cost. */
+#ifndef MF_COST_FRONT
+#define MF_COST_FRONT 300.0
+#define MF_COST_ROW 10.0
+#define MF_COST_ENTRY 8.0
+#define MF_COST_FLOP 0.1
+#define MF_COST_UPDATE 1.0
+#endif
+
+/* What a front costs, in units of an entry of the factor: its arithmetic, its share of a few solves, its indices, and
+ * handing its update to the parent. */
+static inline double mf_front_cost(double pivots, double rest)
+{
+    return MF_COST_FRONT + MF_COST_ROW * (pivots + rest) + MF_COST_ENTRY * pivots * (pivots / 2 + rest) +
+           MF_COST_FLOP * mf_front_flops(pivots, rest) + MF_COST_UPDATE * rest * rest;
+}
+
+static void mf_fronts_release(mf_fronts *f)
+{
+    mf_release(f->order);
+    mf_release(f->position);
+    mf_release(f->first);
+    mf_release(f->parent);
+    mf_release(f->begin);
+    mf_release(f->rows);
+    mf_release(f->child);
+    mf_release(f->sibling);
+}
+
+/* Supernodes of columns in postorder: set[s] .. set[s + 1] - 1 have one pattern below. Returns how many. */
+static int32_t mf_supernodes(int32_t n, const int32_t *parent, const int32_t *count, int32_t *set, int32_t *owner)
+{
+    int32_t made = 0;
+    for (int32_t j = 0; j < n; j++) {
+        int joins = j > 0 && parent[j - 1] == j && count[j - 1] == count[j] + 1 && j - set[made - 1] < MF_WIDEST_FRONT;
+        if (!joins) set[made++] = j;
+        owner[j] = made - 1;
+    }
+    set[made] = n;
+    return made;
+}
+
+/* Merges children into parents where that is cheaper. Per supernode: pivots and rest of the front it now heads, the
+ * front that took it in (`into`, -1 for heads) and, chained by `follows`, the supernodes of a front in order. */
+static void mf_merge_supernodes(int32_t count, const int32_t *up, int32_t *pivots, int32_t *rest, int32_t *into,
+                                int32_t *begins, int32_t *ends, int32_t *follows, int32_t *child, int32_t *sibling)
+{
+    for (int32_t s = 0; s < count; s++) into[s] = follows[s] = child[s] = -1, begins[s] = ends[s] = s;
+    for (int32_t s = 0; s < count; s++) {
+        for (int32_t c = child[s]; c >= 0; c = sibling[c]) {
+            double apart = mf_front_cost(pivots[c], rest[c]) + mf_front_cost(pivots[s], rest[s]);
+            if (pivots[c] + pivots[s] > MF_WIDEST_FRONT) continue;
+            if (mf_front_cost(pivots[c] + pivots[s], rest[s]) > apart) continue;
+            pivots[s] += pivots[c];
+            into[c] = s;
+            follows[ends[c]] = begins[s];
+            begins[s] = begins[c];
+        }
+        if (up[s] >= 0) {
+            sibling[s] = child[up[s]]; /* the last child comes first: it has most in common with the parent */
+            child[up[s]] = s;
+        }
+    }
+}
+
+/* Order, fronts and their rows. *feasible is 0, and the fronts are not made, where the factor takes more than
+ * max_flops. */
+static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, const int32_t *columns,
+                                double max_flops, int *feasible, mf_run *run)
+{
+    enum { ARRAYS = 12 };
+    int64_t stride = (int64_t)n + 1;
+    f->n = n;
+    f->order = mf_alloc(n, sizeof(int32_t));
+    f->position = mf_alloc(n, sizeof(int32_t));
+    int32_t *work = mf_alloc(ARRAYS * stride, sizeof(int32_t)), *w[ARRAYS];
+    if (!f->order || !f->position || !work) {
+        mf_release(work);
+        return MF_NO_MEMORY;
+    }
+    for (int a = 0; a < ARRAYS; a++) w[a] = work + a * stride;
+
+    mf_status status = mf_minimum_degree(n, indptr, columns, max_flops, f->order, &f->flops, run);
+    *feasible = status == MF_OK && f->flops <= max_flops;
+    if (!*feasible) goto done;
+
+    int32_t *parent = w[0], *count = w[1], *post = w[2];
+    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
+    mf_elimination_tree(n, indptr, columns, f->order, f->position, w[1], w[3]);
+    mf_postorder(n, w[1], post, w[3], w[4], w[5]);
+    for (int32_t k = 0; k < n; k++) w[3][post[k]] = k;
+    for (int32_t k = 0; k < n; k++) {
+        parent[k] = w[1][post[k]] < 0 ? -1 : w[3][w[1][post[k]]];
+        w[4][k] = f->order[post[k]];
+    }
+    memcpy(f->order, w[4], (size_t)n * sizeof(int32_t));
+    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
+    mf_column_counts(n, indptr, columns, f->order, f->position, parent, count, w[3]);
+    f->flops = 0;
+    f->entries = 0;
+    for (int32_t k = 0; k < n; k++) {
+        f->flops += mf_front_flops(1, count[k] - 1);
+        f->entries += count[k];
+    }
+    *feasible = f->flops <= max_flops;
+    if (!*feasible) goto done;
+
+    int32_t *set = w[2], *owner = w[3], *up = w[4], *pivots = w[5], *rest = w[6], *into = w[7];
+    int32_t *begins = w[8], *ends = w[9], *follows = w[10];
+    int32_t sets = mf_supernodes(n, parent, count, set, owner);
+    for (int32_t s = 0; s < sets; s++) {
+        int32_t last = set[s + 1] - 1;
+        up[s] = parent[last] < 0 ? -1 : owner[parent[last]];
+        pivots[s] = set[s + 1] - set[s];
+        rest[s] = count[last] - 1;
+    }
+    mf_merge_supernodes(sets, up, pivots, rest, into, begins, ends, follows, w[0], w[1]);
+
+    /* Heads keep the order of the supernodes, so a front still follows all fronts below it. */
+    int32_t *front = w[0], *moved = w[1], fronts = 0;
+    for (int32_t s = 0; s < sets; s++) fronts += into[s] < 0;
+    f->count = fronts;
+    f->first = mf_alloc((int64_t)fronts + 1, sizeof(int32_t));
+    f->parent = mf_alloc(fronts, sizeof(int32_t));
+    f->begin = mf_alloc((int64_t)fronts + 1, sizeof(int64_t));
+    f->child = mf_alloc(fronts, sizeof(int32_t));
+    f->sibling = mf_alloc(fronts, sizeof(int32_t));
+    if (!f->first || !f->parent || !f->begin || !f->child || !f->sibling) {
+        status = MF_NO_MEMORY;
+        goto done;
+    }
+    fronts = 0;
+    f->begin[0] = 0;
+    int32_t at = 0;
+    for (int32_t s = 0; s < sets; s++) {
+        if (into[s] >= 0) continue;
+        f->first[fronts] = at;
+        f->begin[fronts + 1] = f->begin[fronts] + pivots[s] + rest[s];
+        for (int32_t t = begins[s]; t >= 0; t = follows[t]) {
+            front[t] = fronts;
+            for (int32_t k = set[t]; k < set[t + 1]; k++) moved[at++] = f->order[k];
+        }
+        fronts++;
+    }
+    f->first[fronts] = n;
+    for (int32_t s = 0; s < sets; s++)
+        if (into[s] < 0) f->parent[front[s]] = up[s] < 0 ? -1 : front[up[s]];
+    memcpy(f->order, moved, (size_t)n * sizeof(int32_t));
+    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
+    for (int32_t s = 0; s < fronts; s++) f->child[s] = -1;
+    for (int32_t s = fronts - 1; s >= 0; s--)
+        if (f->parent[s] >= 0) {
+            f->sibling[s] = f->child[f->parent[s]];
+            f->child[f->parent[s]] = s;
+        }
+
+    /* Row i reaches the fronts on the way up from each of its entries: filled row by row, the lists come out sorted. */
+    f->rows = mf_alloc(f->begin[fronts], sizeof(int32_t));
+    int64_t *end = mf_alloc(fronts, sizeof(int64_t));
+    if (!f->rows || !end) {
+        mf_release(end);
+        status = MF_NO_MEMORY;
+        goto done;
+    }
+    int32_t *home = w[2], *seen = w[3];
+    f->flops = 0;
+    f->entries = 0;
+    for (int32_t s = 0; s < fronts; s++) {
+        int32_t p = f->first[s + 1] - f->first[s];
+        int64_t r = f->begin[s + 1] - f->begin[s] - p;
+        end[s] = f->begin[s];
+        seen[s] = -1;
+        for (int32_t k = f->first[s]; k < f->first[s + 1]; k++) home[k] = s;
+        f->flops += mf_front_flops(p, (double)r);
+        f->entries += (int64_t)p * (p + 1) / 2 + p * r;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        f->rows[end[home[i]]++] = i;
+        for (int64_t e = indptr[f->order[i]]; e < indptr[f->order[i] + 1]; e++) {
+            int32_t j = f->position[columns[e]];
+            if (j >= i) continue;
+            for (int32_t s = home[j]; s != home[i] && seen[s] != i; s = f->parent[s]) {
+                seen[s] = i;
+                f->rows[end[s]++] = i;
+            }
+        }
+    }
+    mf_release(end);
+done:
+    mf_release(work);
+    return status;
+}
