@@ -60,14 +60,14 @@ class SparseCholesky:
         limit = np.inf if max_flops is None else float(max_flops)
         if not limit >= 0:
             raise ValueError(f"max_flops must be None or a number of at least 0. Got {max_flops!r} instead.")
-        indptr = np.ascontiguousarray(matrix.indptr, dtype=np.int64)
-        columns = np.ascontiguousarray(matrix.indices[: matrix.nnz], dtype=np.int32)
         with kernel_threads(n_threads) as threads:
-            self._core = Cholesky(indptr, columns, limit, threads)
-        if not self._core.symmetric:
-            raise ValueError(
-                "A must have a symmetric pattern with both triangles stored. Got one that is not symmetric."
-            )
+            core = _analyse(matrix, limit, threads)
+            if not core.symmetric:  # or its columns are not sorted
+                matrix = _in_order(matrix)
+                core = _analyse(matrix, limit, threads)
+        if not core.symmetric:
+            raise ValueError("A must have a symmetric pattern, both triangles stored. Got one that is not symmetric.")
+        self._core = core
         self._matrix = matrix
         self._n_threads = n_threads
         self._lock = threading.Lock()  # a factor is written in place
@@ -100,7 +100,9 @@ class SparseCholesky:
         matrix = self._matrix
         if A is not None and A is not matrix:
             given = _as_symmetric(A)
-            if given.nnz != matrix.nnz or given.shape != matrix.shape or not _same_pattern(given, matrix):
+            if not _same_pattern(given, matrix):
+                given = _in_order(given)
+            if not _same_pattern(given, matrix):
                 raise ValueError("A must have the pattern of the matrix that was analysed. Got another pattern.")
             matrix = given
         if not np.isfinite(shift):
@@ -114,7 +116,7 @@ class SparseCholesky:
             bad = self._core.factor(np.ascontiguousarray(matrix.data[: matrix.nnz]), float(shift), diagonal, threads)
         if bad >= 0:
             raise np.linalg.LinAlgError(
-                f"A + shift * B must be positive definite. The pivot of row {bad} is not positive."
+                f"A + shift * B is not positive definite: the pivot of row {bad} is not positive."
             )
         return self
 
@@ -131,25 +133,40 @@ class SparseCholesky:
         return solution[:, 0] if vector else solution
 
 
+def _analyse(matrix: sp.csr_array, limit: float, threads: int) -> Cholesky:
+    indptr = np.ascontiguousarray(matrix.indptr, dtype=np.int64)
+    columns = np.ascontiguousarray(matrix.indices[: matrix.nnz], dtype=np.int32)
+    return Cholesky(indptr, columns, limit, threads)
+
+
 def _same_pattern(one: sp.csr_array, other: sp.csr_array) -> bool:
     if one.indices is other.indices and one.indptr is other.indptr:
         return True
     return np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
 
 
+def _in_order(matrix: sp.csr_array) -> sp.csr_array:
+    """A copy with sorted columns and without duplicates; SciPy would write anywhere for indices out of range."""
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"A must be a valid CSR matrix. Got one with a flaw: {error}.") from None
+    matrix = matrix.copy()
+    matrix.has_canonical_format = False
+    matrix.sum_duplicates()
+    return matrix
+
+
 def _as_symmetric(value: Any) -> sp.csr_array:
-    """A square float64 CSR matrix with sorted columns; a copy only where the input is not one already."""
-    if not sp.issparse(value) or value.ndim != 2 or value.shape[0] != value.shape[1]:
+    """A square float64 CSR matrix; a copy only where the input is not one already."""
+    if not sp.issparse(value):
         raise ValueError(f"A must be a square sparse matrix. Got {type(value).__name__} instead.")
-    if value.shape[0] >= _LARGEST:
-        raise ValueError(f"A must have fewer than 2^30 rows. Got {value.shape[0]} instead.")
-    if value.dtype.kind not in "fiub":
-        raise ValueError(f"A must hold real numbers. Got dtype {value.dtype} instead.")
-    matrix: Any = value.tocsr()
-    if matrix.dtype != np.float64:
-        matrix = matrix.astype(np.float64)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    result: sp.csr_array = matrix
-    return result
+    given: Any = value
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ValueError(f"A must be a square sparse matrix. Got shape {given.shape} instead.")
+    if given.shape[0] >= _LARGEST:
+        raise ValueError(f"A must have fewer than 2^30 rows. Got {given.shape[0]} instead.")
+    if given.dtype.kind not in "fiub":
+        raise ValueError(f"A must hold real numbers. Got dtype {given.dtype} instead.")
+    matrix: sp.csr_array = given.tocsr()
+    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float64)
