@@ -12,8 +12,7 @@ enum { MF_TASK_SHARE = 16 }; /* a task has at most this part of the work */
 
 struct mf_cholesky {
     int32_t n;
-    int64_t *indptr;
-    int32_t *columns;
+    int64_t *diagonal; /* which entry of the matrix it is, -1 where it is not stored */
     mf_fronts fronts;
     int64_t *panel;  /* where a front's panel begins in `factor` */
     int64_t *update; /* where its update goes: in the thread's workspace inside a task, else in the shared one */
@@ -38,8 +37,7 @@ static inline int64_t mf_update_size(int64_t pivots, int64_t rows)
 static void mf_cholesky_free(mf_cholesky *c)
 {
     if (!c) return;
-    mf_release(c->indptr);
-    mf_release(c->columns);
+    mf_release(c->diagonal);
     mf_fronts_release(&c->fronts);
     mf_release(c->panel);
     mf_release(c->update);
@@ -49,22 +47,34 @@ static void mf_cholesky_free(mf_cholesky *c)
     free(c);
 }
 
-/* Whether the pattern is square, sorted, free of duplicates and symmetric: read row by row, the entries of a column
- * must come in the order in which the row of that number lists them. */
-static int mf_is_symmetric(int32_t n, int64_t entries, const int64_t *indptr, const int32_t *columns, int64_t *cursor)
+/* Whether the pattern is in range, sorted, free of duplicates and symmetric. Entries (i, j) and (j, i) add and
+ * subtract one well-mixed number: a sum of 0 says symmetric, but for one chance in 2^64. */
+static int mf_is_symmetric(int32_t n, int64_t entries, const int64_t *indptr, const int32_t *columns,
+                           int64_t *diagonal)
 {
     if (indptr[0] != 0 || indptr[n] != entries) return 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (indptr[i] > indptr[i + 1]) return 0;
-        cursor[i] = indptr[i];
-    }
     for (int32_t i = 0; i < n; i++)
+        if (indptr[i] > indptr[i + 1]) return 0;
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t last = -1;
+        diagonal[i] = -1;
         for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
             int32_t j = columns[e];
-            if (j < 0 || j >= n || cursor[j] >= indptr[j + 1] || columns[cursor[j]] != i) return 0;
-            cursor[j]++;
+            if (j <= last || j >= n) return 0;
+            last = j;
+            if (j == i) {
+                diagonal[i] = e;
+                continue;
+            }
+            uint64_t mixed = j < i ? (uint64_t)j << 32 | (uint64_t)i : (uint64_t)i << 32 | (uint64_t)j;
+            mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+            mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+            mixed ^= mixed >> 31;
+            sum += j < i ? mixed : 0 - mixed;
         }
-    return 1; /* as many steps as entries: every cursor is at its end */
+    }
+    return sum == 0;
 }
 
 /* Cuts the tree into subtrees for the threads, the same for any number of them, and says where each update lies.
@@ -143,27 +153,21 @@ static mf_status mf_cholesky_analyse(int64_t n, int64_t entries, const int64_t *
                                      int *feasible, int *flaws, mf_run *run)
 {
     mf_cholesky *c = *made = calloc(1, sizeof(mf_cholesky));
-    int64_t *cursor = mf_alloc(n, sizeof(int64_t));
+    mf_pattern pattern = {0};
     mf_status status = MF_NO_MEMORY;
     *feasible = 0;
-    if (!c || !cursor) goto done;
+    if (!c) return status;
     c->n = (int32_t)n;
-    *flaws = mf_is_symmetric(c->n, entries, indptr, columns, cursor) ? 0 : MF_NOT_SYMMETRIC;
-    if (*flaws) {
-        status = MF_OK;
-        goto done;
-    }
-    c->indptr = mf_alloc(n + 1, sizeof(int64_t));
-    c->columns = mf_alloc(entries, sizeof(int32_t));
-    if (!c->indptr || !c->columns) goto done;
-    memcpy(c->indptr, indptr, ((size_t)n + 1) * sizeof(int64_t));
-    if (entries) memcpy(c->columns, columns, (size_t)entries * sizeof(int32_t));
-    status = mf_fronts_make(&c->fronts, c->n, indptr, columns, max_flops, feasible, run);
+    c->diagonal = mf_alloc(n, sizeof(int64_t));
+    if (!c->diagonal) return status;
+    *flaws = mf_is_symmetric(c->n, entries, indptr, columns, c->diagonal) ? 0 : MF_NOT_SYMMETRIC;
+    if (*flaws) return MF_OK;
+    status = mf_pattern_make(&pattern, c->n, indptr, columns);
+    if (status == MF_OK) status = mf_fronts_make(&c->fronts, &pattern, max_flops, feasible, run);
+    mf_pattern_release(&pattern);
     *flops = c->fronts.flops;
     *factor_entries = c->fronts.entries;
     if (status == MF_OK && *feasible) status = mf_cholesky_plan(c);
-done:
-    mf_release(cursor);
     return status;
 }
 
@@ -331,12 +335,10 @@ static void mf_factor_front(const mf_cholesky_job *job, int32_t s, mf_cholesky_s
         memset(panel + begin * pivots, 0, (size_t)(HEIGHT * mf_min(pivots, begin + HEIGHT)) * sizeof(double));
     for (int64_t k = 0; k < pivots; k++) {
         int32_t original = f->order[first + k];
-        double *column = panel + k * HEIGHT;
-        for (int64_t e = c->indptr[original]; e < c->indptr[original + 1]; e++) {
-            int32_t i = f->position[c->columns[e]];
-            if (i >= first + k) column[mf_panel_row(space->place[i], pivots)] += job->values[e];
-        }
-        column[mf_panel_row(k, pivots)] += job->shifts ? job->shift * job->shifts[original] : job->shift;
+        double *column = panel + k * HEIGHT, shift = job->shifts ? job->shift * job->shifts[original] : job->shift;
+        for (int64_t e = f->lower_begin[first + k]; e < f->lower_begin[first + k + 1]; e++)
+            column[mf_panel_row(space->place[f->lower_row[e]], pivots)] = job->values[f->lower_source[e]];
+        column[mf_panel_row(k, pivots)] = c->diagonal[original] < 0 ? shift : job->values[c->diagonal[original]] + shift;
     }
 #define FROM(child) ((c->root_of[child] >= 0 && c->root_of[child] != (child) ? space->own : job->shared) + c->update[child])
     for (int32_t k = f->child[s]; k >= 0; k = f->sibling[k])

@@ -8,15 +8,75 @@ enum { MF_WIDEST_FRONT = 256 }; /* pivots: beyond, the square part of a panel le
  * ascending: its pivots, then what they reach. */
 typedef struct mf_fronts {
     int32_t n, count;
-    int32_t *order;     /* order[k]: the row of the matrix that is column k */
-    int32_t *position;  /* its inverse */
+    int32_t *order;          /* order[k]: the row of the matrix that is column k */
     int32_t *first, *parent; /* parent: the front that takes the update, -1 for a root */
     int64_t *begin;
     int32_t *rows;
     int32_t *child, *sibling; /* children in ascending order, -1 ends */
+    /* The matrix below the diagonal, column by column in elimination order: lower_begin, the row of each entry, and
+     * which entry of the given matrix it is. */
+    int64_t *lower_begin, *lower_source;
+    int32_t *lower_row;
     double flops;
     int64_t entries;
 } mf_fronts;
+
+/* A symmetric graph without loops. Nodes are those of the matrix, renumbered breadth first: neighbours are near each
+ * other in memory, which is most of the speed of all that follows. `name` is a node's row in the matrix, `source` the
+ * entry of the matrix that an edge is. */
+typedef struct mf_pattern {
+    int32_t n;
+    int64_t *indptr, *source;
+    int32_t *columns, *name;
+} mf_pattern;
+
+static void mf_pattern_release(mf_pattern *g)
+{
+    mf_release(g->indptr);
+    mf_release(g->source);
+    mf_release(g->columns);
+    mf_release(g->name);
+}
+
+static mf_status mf_pattern_make(mf_pattern *g, int32_t n, const int64_t *indptr, const int32_t *columns)
+{
+    int32_t *number = mf_alloc(n, sizeof(int32_t)), made = 0;
+    g->n = n;
+    g->name = mf_alloc(n, sizeof(int32_t));
+    g->indptr = mf_alloc((int64_t)n + 1, sizeof(int64_t));
+    g->columns = mf_alloc(indptr[n], sizeof(int32_t));
+    g->source = mf_alloc(indptr[n], sizeof(int64_t));
+    if (!number || !g->name || !g->indptr || !g->columns || !g->source) {
+        mf_release(number);
+        return MF_NO_MEMORY;
+    }
+    for (int32_t i = 0; i < n; i++) number[i] = -1;
+    for (int32_t root = 0, done = 0; root < n; root++) {
+        if (number[root] >= 0) continue;
+        number[root] = made;
+        g->name[made++] = root;
+        for (; done < made; done++)
+            for (int64_t e = indptr[g->name[done]]; e < indptr[g->name[done] + 1]; e++) {
+                int32_t j = columns[e];
+                if (number[j] >= 0) continue;
+                number[j] = made;
+                g->name[made++] = j;
+            }
+    }
+    int64_t to = 0;
+    for (int32_t k = 0; k < n; k++) {
+        int32_t i = g->name[k];
+        g->indptr[k] = to;
+        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
+            if (columns[e] == i) continue;
+            g->columns[to] = number[columns[e]];
+            g->source[to++] = e;
+        }
+    }
+    g->indptr[n] = to;
+    mf_release(number);
+    return MF_OK;
+}
 
 /* The elimination tree of the matrix in a given order; a column's parent is its first row below the diagonal. */
 static void mf_elimination_tree(int32_t n, const int64_t *indptr, const int32_t *columns, const int32_t *order,
@@ -114,13 +174,15 @@ static inline double mf_front_cost(double pivots, double rest)
 static void mf_fronts_release(mf_fronts *f)
 {
     mf_release(f->order);
-    mf_release(f->position);
     mf_release(f->first);
     mf_release(f->parent);
     mf_release(f->begin);
     mf_release(f->rows);
     mf_release(f->child);
     mf_release(f->sibling);
+    mf_release(f->lower_begin);
+    mf_release(f->lower_source);
+    mf_release(f->lower_row);
 }
 
 /* Supernodes of columns in postorder: set[s] .. set[s + 1] - 1 have one pattern below. Returns how many. */
@@ -161,16 +223,17 @@ static void mf_merge_supernodes(int32_t count, const int32_t *up, int32_t *pivot
 
 /* Order, fronts and their rows. *feasible is 0, and the fronts are not made, where the factor takes more than
  * max_flops. */
-static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, const int32_t *columns,
-                                double max_flops, int *feasible, mf_run *run)
+static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_flops, int *feasible, mf_run *run)
 {
     enum { ARRAYS = 12 };
+    int32_t n = g->n;
+    const int64_t *indptr = g->indptr;
+    const int32_t *columns = g->columns;
     int64_t stride = (int64_t)n + 1;
     f->n = n;
     f->order = mf_alloc(n, sizeof(int32_t));
-    f->position = mf_alloc(n, sizeof(int32_t));
     int32_t *work = mf_alloc(ARRAYS * stride, sizeof(int32_t)), *w[ARRAYS];
-    if (!f->order || !f->position || !work) {
+    if (!f->order || !work) {
         mf_release(work);
         return MF_NO_MEMORY;
     }
@@ -180,9 +243,9 @@ static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, 
     *feasible = status == MF_OK && f->flops <= max_flops;
     if (!*feasible) goto done;
 
-    int32_t *parent = w[0], *count = w[1], *post = w[2];
-    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
-    mf_elimination_tree(n, indptr, columns, f->order, f->position, w[1], w[3]);
+    int32_t *position = w[11], *parent = w[0], *count = w[1], *post = w[2];
+    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
+    mf_elimination_tree(n, indptr, columns, f->order, position, w[1], w[3]);
     mf_postorder(n, w[1], post, w[3], w[4], w[5]);
     for (int32_t k = 0; k < n; k++) w[3][post[k]] = k;
     for (int32_t k = 0; k < n; k++) {
@@ -190,8 +253,8 @@ static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, 
         w[4][k] = f->order[post[k]];
     }
     memcpy(f->order, w[4], (size_t)n * sizeof(int32_t));
-    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
-    mf_column_counts(n, indptr, columns, f->order, f->position, parent, count, w[3]);
+    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
+    mf_column_counts(n, indptr, columns, f->order, position, parent, count, w[3]);
     f->flops = 0;
     f->entries = 0;
     for (int32_t k = 0; k < n; k++) {
@@ -242,7 +305,7 @@ static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, 
     for (int32_t s = 0; s < sets; s++)
         if (into[s] < 0) f->parent[front[s]] = up[s] < 0 ? -1 : front[up[s]];
     memcpy(f->order, moved, (size_t)n * sizeof(int32_t));
-    for (int32_t k = 0; k < n; k++) f->position[f->order[k]] = k;
+    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
     for (int32_t s = 0; s < fronts; s++) f->child[s] = -1;
     for (int32_t s = fronts - 1; s >= 0; s--)
         if (f->parent[s] >= 0) {
@@ -252,8 +315,11 @@ static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, 
 
     /* Row i reaches the fronts on the way up from each of its entries: filled row by row, the lists come out sorted. */
     f->rows = mf_alloc(f->begin[fronts], sizeof(int32_t));
-    int64_t *end = mf_alloc(fronts, sizeof(int64_t));
-    if (!f->rows || !end) {
+    f->lower_begin = mf_alloc(stride, sizeof(int64_t));
+    f->lower_row = mf_alloc(indptr[n] / 2, sizeof(int32_t));
+    f->lower_source = mf_alloc(indptr[n] / 2, sizeof(int64_t));
+    int64_t *end = mf_alloc(fronts, sizeof(int64_t)), below = 0;
+    if (!f->rows || !f->lower_begin || !f->lower_row || !f->lower_source || !end) {
         mf_release(end);
         status = MF_NO_MEMORY;
         goto done;
@@ -272,15 +338,22 @@ static mf_status mf_fronts_make(mf_fronts *f, int32_t n, const int64_t *indptr, 
     }
     for (int32_t i = 0; i < n; i++) {
         f->rows[end[home[i]]++] = i;
+        f->lower_begin[i] = below;
         for (int64_t e = indptr[f->order[i]]; e < indptr[f->order[i] + 1]; e++) {
-            int32_t j = f->position[columns[e]];
-            if (j >= i) continue;
+            int32_t j = position[columns[e]];
+            if (j > i) {
+                f->lower_row[below] = j;
+                f->lower_source[below++] = g->source[e];
+                continue;
+            }
             for (int32_t s = home[j]; s != home[i] && seen[s] != i; s = f->parent[s]) {
                 seen[s] = i;
                 f->rows[end[s]++] = i;
             }
         }
     }
+    f->lower_begin[n] = below;
+    for (int32_t k = 0; k < n; k++) f->order[k] = g->name[f->order[k]];
     mf_release(end);
 done:
     mf_release(work);
