@@ -8,7 +8,12 @@
 
 /* A tile is HEIGHT rows by WIDTH columns: with four lanes it fills the registers. */
 enum { TILE_VECTORS = LANES == 4 ? 3 : 2, HEIGHT = TILE_VECTORS * LANES, WIDTH = 4 };
-enum { MF_TASK_SHARE = 16 }; /* a task has at most this part of the work */
+
+enum {
+    MF_TASK_SHARE = 16,       /* a task has at most this part of the work */
+    MF_LARGE_FRONT = 1000000, /* flops of a front that several threads share, and that asks for Ctrl-C on the way */
+    MF_POLL_FRONTS = 64       /* fronts of a solve between two such questions */
+};
 
 struct mf_cholesky {
     int32_t n;
@@ -256,6 +261,21 @@ static void mf_update_rows(const double *panel, int64_t pivots, int64_t begin, i
     }
 }
 
+/* What is left of a large front once the square part of its panel is done, by several threads. */
+static void mf_factor_large(double *panel, int64_t pivots, int64_t rows, double *update, int n_threads, mf_run *run)
+{
+#pragma omp parallel num_threads(n_threads) if (n_threads > 1)
+    {
+        int64_t unused;
+#pragma omp for schedule(dynamic, 2)
+        for (int64_t begin = mf_round_up(pivots, HEIGHT); begin < rows; begin += HEIGHT)
+            if (!mf_poll(run)) mf_factor_block(panel, pivots, begin, &unused);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t begin = pivots / HEIGHT * HEIGHT; begin < (pivots < rows ? rows : 0); begin += HEIGHT)
+            if (!mf_poll(run)) mf_update_rows(panel, pivots, begin, rows, update);
+    }
+}
+
 typedef struct mf_cholesky_job {
     mf_cholesky *c;
     const double *values, *shifts; /* shifts: added to the diagonal, `shift` times */
@@ -289,6 +309,12 @@ static int mf_space_make(mf_cholesky_space *space, const mf_cholesky *c, int64_t
     return space->place && space->target && space->panel_row && space->update_row && space->own;
 }
 
+static inline double *mf_update_place(const mf_cholesky_job *job, int32_t s, const mf_cholesky_space *space)
+{
+    int32_t root = job->c->root_of[s];
+    return (root < 0 || root == s ? job->shared : space->own) + job->c->update[s];
+}
+
 /* Adds the columns of a child's update that are pivots of the parent to its panel (update == NULL), or the others
  * to its update. space->place holds the parent's rows. */
 static void mf_add_child(const mf_fronts *f, int32_t child, const double *from, int64_t pivots, double *panel,
@@ -320,15 +346,14 @@ static void mf_add_child(const mf_fronts *f, int32_t child, const double *from, 
 
 /* Assembles and factors one front. *bad: the first column whose pivot is not positive, or -1. */
 static void mf_factor_front(const mf_cholesky_job *job, int32_t s, mf_cholesky_space *space, int n_threads,
-                            int64_t *bad)
+                            int64_t *bad, mf_run *run)
 {
     mf_cholesky *c = job->c;
     const mf_fronts *f = &c->fronts;
     int64_t first = f->first[s], pivots = f->first[s + 1] - first, rows = f->begin[s + 1] - f->begin[s];
     const int32_t *row = f->rows + f->begin[s];
     double *panel = c->factor + c->panel[s];
-    int inside = c->root_of[s] >= 0;
-    double *update = (inside && c->root_of[s] != s ? space->own : job->shared) + c->update[s];
+    double *update = mf_update_place(job, s, space);
     for (int64_t i = 0; i < rows; i++) space->place[row[i]] = (int32_t)i;
 
     for (int64_t begin = 0; begin < rows; begin += HEIGHT)
@@ -338,33 +363,27 @@ static void mf_factor_front(const mf_cholesky_job *job, int32_t s, mf_cholesky_s
         double *column = panel + k * HEIGHT, shift = job->shifts ? job->shift * job->shifts[original] : job->shift;
         for (int64_t e = f->lower_begin[first + k]; e < f->lower_begin[first + k + 1]; e++)
             column[mf_panel_row(space->place[f->lower_row[e]], pivots)] = job->values[f->lower_source[e]];
-        column[mf_panel_row(k, pivots)] = c->diagonal[original] < 0 ? shift : job->values[c->diagonal[original]] + shift;
+        int64_t diagonal = c->diagonal[original];
+        column[mf_panel_row(k, pivots)] = diagonal < 0 ? shift : job->values[diagonal] + shift;
     }
-#define FROM(child) ((c->root_of[child] >= 0 && c->root_of[child] != (child) ? space->own : job->shared) + c->update[child])
     for (int32_t k = f->child[s]; k >= 0; k = f->sibling[k])
-        mf_add_child(f, k, FROM(k), pivots, panel, NULL, space);
+        mf_add_child(f, k, mf_update_place(job, k, space), pivots, panel, NULL, space);
 
     int64_t square = mf_min(mf_round_up(pivots, HEIGHT), rows), failed = -1;
-    for (int64_t begin = 0; begin < square; begin += HEIGHT)
+    int large = (double)pivots * (double)rows * (double)rows > MF_LARGE_FRONT;
+    for (int64_t begin = 0; begin < square && !(large && mf_poll(run)); begin += HEIGHT)
         if (!mf_factor_block(panel, pivots, begin, &failed)) {
             *bad = first + failed;
             return;
         }
-    int team = (double)pivots * (double)rows * (double)rows > 1e6 ? n_threads : 1;
-#pragma omp parallel num_threads(team) if (team > 1)
-    {
-        int64_t unused;
-#pragma omp for schedule(dynamic, 2)
-        for (int64_t begin = square; begin < rows; begin += HEIGHT) mf_factor_block(panel, pivots, begin, &unused);
-        if (rows > pivots) {
-#pragma omp for schedule(dynamic, 1)
-            for (int64_t begin = pivots / HEIGHT * HEIGHT; begin < rows; begin += HEIGHT)
-                mf_update_rows(panel, pivots, begin, rows, update);
-        }
+    if (large) mf_factor_large(panel, pivots, rows, update, n_threads, run);
+    else {
+        for (int64_t begin = square; begin < rows; begin += HEIGHT) mf_factor_block(panel, pivots, begin, &failed);
+        for (int64_t begin = pivots / HEIGHT * HEIGHT; begin < rows && pivots < rows; begin += HEIGHT)
+            mf_update_rows(panel, pivots, begin, rows, update);
     }
     for (int32_t k = f->child[s]; k >= 0; k = f->sibling[k])
-        mf_add_child(f, k, FROM(k), pivots, panel, update, space);
-#undef FROM
+        mf_add_child(f, k, mf_update_place(job, k, space), pivots, panel, update, space);
 }
 
 /* Factors the matrix with these values, shift * diag(shifts) added (shifts == NULL: shift * I). *bad is the row of the
@@ -392,7 +411,7 @@ static mf_status mf_cholesky_factor(mf_cholesky *c, const double *values, double
             int64_t failed = -1;
             int32_t root = c->root_of[c->task_begin[t]];
             for (int32_t s = c->task_begin[t]; s <= root && failed < 0 && !mf_poll(run); s++)
-                mf_factor_front(&job, s, &space, 1, &failed);
+                mf_factor_front(&job, s, &space, 1, &failed, run);
             if (failed >= 0) worst = mf_min(worst, failed);
         }
         mf_space_release(&space);
@@ -402,7 +421,7 @@ static mf_status mf_cholesky_factor(mf_cholesky *c, const double *values, double
     for (int32_t s = 0; s < c->fronts.count && worst == INT64_MAX && !starved && !mf_poll(run); s++) {
         int64_t failed = -1;
         if (c->root_of[s] >= 0) continue;
-        mf_factor_front(&job, s, &space, run->n_threads, &failed);
+        mf_factor_front(&job, s, &space, run->n_threads, &failed, run);
         if (failed >= 0) worst = failed;
     }
     mf_space_release(&space);
@@ -515,8 +534,10 @@ MF_INLINE void mf_solve_columns(const mf_cholesky *c, const double *rhs, int64_t
     const mf_fronts *f = &c->fronts;
     for (int64_t k = 0; k < c->n; k++)
         for (int j = 0; j < width; j++) x[k * width + j] = rhs[f->order[k] * m + first + j];
-    for (int32_t s = 0; s < f->count && !mf_poll(run); s++) mf_forward_front(c, s, width, x);
-    for (int32_t s = f->count - 1; s >= 0 && !mf_poll(run); s--) mf_backward_front(c, s, width, x, sums);
+    for (int32_t s = 0; s < f->count && !(s % MF_POLL_FRONTS == 0 && mf_poll(run)); s++)
+        mf_forward_front(c, s, width, x);
+    for (int32_t s = f->count - 1; s >= 0 && !(s % MF_POLL_FRONTS == 0 && mf_poll(run)); s--)
+        mf_backward_front(c, s, width, x, sums);
     for (int64_t k = 0; k < c->n; k++)
         for (int j = 0; j < width; j++) out[f->order[k] * m + first + j] = x[k * width + j];
 }

@@ -31,6 +31,7 @@
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "ordering.h"
+#include "dissection.h"
 #include "supernodes.h"
 #include "cholesky.h"
 

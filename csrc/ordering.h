@@ -4,7 +4,9 @@
 /* The quotient graph. A node is a variable or, once eliminated, an element. The list of a variable is its elements,
  * then its variables; that of an element is the variables of its front. Absorbed nodes have no list. */
 typedef struct mf_quotient {
-    int32_t n, remaining, lowest; /* `remaining`: columns not yet eliminated; no node has a degree below `lowest` */
+    int32_t n, remaining; /* columns not yet eliminated */
+    int32_t early;        /* of them, those that are to be eliminated here */
+    int32_t lowest;       /* no node has a degree below */
     int32_t flag, largest;        /* marks that count lie in [flag, flag + largest]: the largest front so far */
     int64_t used, capacity;
     int32_t *lists;
@@ -13,7 +15,7 @@ typedef struct mf_quotient {
     int32_t *weight;            /* columns a node stands for; 0: absorbed; negative: in the front being built */
     int32_t *degree, *mark, *next, *previous, *head, *bucket, *hash;
     int32_t *into; /* the node that absorbed this one, -1 for none */
-    unsigned char *is_element;
+    unsigned char *is_element, *is_late; /* late: no pivot here, for the caller eliminates it after all others */
     void *memory;
 } mf_quotient;
 
@@ -26,8 +28,9 @@ static mf_status mf_quotient_make(mf_quotient *q, int32_t n, const int64_t *indp
     q->lists = mf_alloc(q->capacity, sizeof(int32_t));
     q->begin = mf_alloc(n, sizeof(int64_t));
     q->is_element = calloc((size_t)n + 1, 1);
+    q->is_late = calloc((size_t)n + 1, 1);
     int32_t *part = q->memory = mf_alloc(ARRAYS * ((int64_t)n + 1), sizeof(int32_t));
-    if (!q->lists || !q->begin || !q->is_element || !part) return MF_NO_MEMORY;
+    if (!q->lists || !q->begin || !q->is_element || !q->is_late || !part) return MF_NO_MEMORY;
     int32_t **arrays[ARRAYS] = {&q->length, &q->elements, &q->weight, &q->degree, &q->mark, &q->next,
                                 &q->previous, &q->head, &q->bucket, &q->hash, &q->into};
     for (int a = 0; a < ARRAYS; a++, part += n + 1) *arrays[a] = part;
@@ -48,10 +51,12 @@ static void mf_quotient_release(mf_quotient *q)
     mf_release(q->begin);
     mf_release(q->memory);
     free(q->is_element);
+    free(q->is_late);
 }
 
 static inline void mf_quotient_insert(mf_quotient *q, int32_t i)
 {
+    if (q->is_late[i]) return;
     int32_t degree = q->degree[i], first = q->head[degree];
     q->next[i] = first, q->previous[i] = -1;
     if (first >= 0) q->previous[first] = i;
@@ -61,6 +66,7 @@ static inline void mf_quotient_insert(mf_quotient *q, int32_t i)
 
 static inline void mf_quotient_remove(mf_quotient *q, int32_t i)
 {
+    if (q->is_late[i]) return;
     int32_t before = q->previous[i], after = q->next[i];
     if (after >= 0) q->previous[after] = before;
     if (before >= 0) q->next[before] = after;
@@ -133,7 +139,7 @@ static void mf_quotient_merge(mf_quotient *q, const int32_t *front, int64_t coun
             const int32_t *list = q->lists + q->begin[i];
             for (int32_t e = 1; e < length; e++) q->mark[list[e]] = q->flag; /* the first is the new element in all */
             for (int32_t j = q->next[i]; j >= 0; j = q->next[j]) {
-                int equal = q->length[j] == length && q->elements[j] == elements;
+                int equal = q->length[j] == length && q->elements[j] == elements && q->is_late[i] == q->is_late[j];
                 const int32_t *other = q->lists + q->begin[j];
                 for (int32_t e = 1; equal && e < length; e++) equal = q->mark[other[e]] == q->flag;
                 if (equal) {
@@ -155,6 +161,7 @@ static mf_status mf_quotient_eliminate(mf_quotient *q, int32_t pivot, int32_t *f
     mf_quotient_remove(q, pivot);
     q->weight[pivot] = -weight;
     q->remaining -= weight;
+    q->early -= weight;
 
     int64_t bound = q->length[pivot], at, end;
     for (int32_t e = 0; e < own; e++) bound += q->length[q->lists[q->begin[pivot] + e]];
@@ -213,10 +220,11 @@ static mf_status mf_quotient_eliminate(mf_quotient *q, int32_t pivot, int32_t *f
             lists[to++] = j;
             hash += (uint32_t)j;
         }
-        if (to == begin) { /* nothing outside the front: eliminated with the pivot */
+        if (to == begin && !q->is_late[i]) { /* nothing outside the front: eliminated with the pivot */
             q->into[i] = pivot;
             size += q->weight[i];
             q->remaining += q->weight[i];
+            q->early += q->weight[i];
             q->weight[pivot] += q->weight[i];
             q->weight[i] = 0;
             continue;
@@ -258,9 +266,10 @@ static inline double mf_front_flops(double pivots, double rest)
     return pivots * (rest * rest + rest * (pivots + 1) + (pivots + 1) * (2 * pivots + 1) / 6);
 }
 
-/* order[k] is the column to eliminate k-th. Ends early with *flops above max_flops once that many are certain. */
-static mf_status mf_minimum_degree(int32_t n, const int64_t *indptr, const int32_t *columns, double max_flops,
-                                   int32_t *order, double *flops, mf_run *run)
+/* order[k] is the column to eliminate k-th; the last ones are late[0], late[1], ..., as they come. Ends early with
+ * *flops above max_flops once that many are certain. */
+static mf_status mf_minimum_degree(int32_t n, const int64_t *indptr, const int32_t *columns, const int32_t *late,
+                                   int32_t late_count, double max_flops, int32_t *order, double *flops, mf_run *run)
 {
     mf_quotient quotient, *q = &quotient;
     int32_t *pivots = mf_alloc((int64_t)n, sizeof(int32_t)), *count = mf_alloc((int64_t)n + 1, sizeof(int32_t));
@@ -269,9 +278,13 @@ static mf_status mf_minimum_degree(int32_t n, const int64_t *indptr, const int32
     if (status != MF_OK) goto done;
 
     /* Nearly full rows go last and count nowhere: they would join every front. */
-    int32_t dense = (int32_t)fmin(fmax(16, 10 * sqrt((double)n)), (double)n - 1), made = 0, last = n;
+    int32_t dense = (int32_t)fmin(fmax(16, 10 * sqrt((double)n)), (double)n - 1), made = 0, last = n - late_count;
+    for (int32_t k = 0; k < late_count; k++) {
+        q->is_late[late[k]] = 1;
+        order[last + k] = late[k];
+    }
     for (int32_t i = 0; i < n; i++) {
-        if (q->degree[i] <= dense) continue;
+        if (q->degree[i] <= dense || q->is_late[i]) continue;
         q->weight[i] = 0;
         q->remaining--;
         last--;
@@ -280,13 +293,14 @@ static mf_status mf_minimum_degree(int32_t n, const int64_t *indptr, const int32
     for (int32_t i = n - 1; i >= 0; i--)
         if (q->weight[i]) mf_quotient_insert(q, i);
 
-    double dense_rows = n - last;
+    q->early = last;
+    double dense_rows = n - late_count - last;
     *flops = mf_front_flops(dense_rows, 0);
-    while (q->remaining > 0 && *flops <= max_flops) {
+    while (q->early > 0 && *flops <= max_flops) {
         while (q->head[q->lowest] < 0) q->lowest++;
         int32_t pivot = q->head[q->lowest], rest;
         status = mf_quotient_eliminate(q, pivot, &rest);
-        if (status == MF_OK && mf_poll(run)) status = MF_INTERRUPTED;
+        if (status == MF_OK && made % 64 == 0 && mf_poll(run)) status = MF_INTERRUPTED;
         if (status != MF_OK) goto done;
         *flops += mf_front_flops(q->weight[pivot], rest + dense_rows);
         pivots[made++] = pivot;
@@ -299,9 +313,10 @@ static mf_status mf_minimum_degree(int32_t n, const int64_t *indptr, const int32
     memset(start, 0, ((size_t)made + 1) * sizeof(int32_t));
     for (int32_t i = 0; i < n; i++) {
         int32_t root = i;
+        q->hash[i] = -1;
+        if (q->is_late[i]) continue;
         if (!q->weight[i] && q->into[i] < 0) {
             order[last++] = i;
-            q->hash[i] = -1;
             continue;
         }
         while (!q->is_element[root]) root = q->into[root];

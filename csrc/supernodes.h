@@ -1,6 +1,11 @@
 /* Symbolic analysis for the sparse Cholesky factorisation: elimination tree, column counts, supernodes merged where
  * dense work on a few zeros is cheaper than another front, and the rows of every front. */
 
+/* From so many flops per edge on a dissection, which itself takes time, is tried beside minimum degree; it may take this
+ * much less. */
+#define MF_DISSECT_FLOPS 1e4
+#define MF_DISSECT_GAIN 3.0
+
 enum { MF_WIDEST_FRONT = 256 }; /* pivots: beyond, the square part of a panel leaves the cache */
 
 /* Columns are numbered in elimination order, in which every front's pivots are consecutive and follow those of all
@@ -154,6 +159,33 @@ static void mf_column_counts(int32_t n, const int64_t *indptr, const int32_t *co
         if (parent[j] >= 0) count[parent[j]] += count[j];
 }
 
+/* Puts an order into postorder of its elimination tree, which changes no entry of the factor, and makes position,
+ * parent and column counts to go with it. `work` is for five arrays of n + 1. */
+static void mf_postorder_columns(int32_t n, const int64_t *indptr, const int32_t *columns, int32_t *order,
+                                 int32_t *position, int32_t *parent, int32_t *count, int32_t *work)
+{
+    int64_t stride = (int64_t)n + 1;
+    int32_t *post = work, *tree = work + stride, *w = work + 2 * stride;
+    for (int32_t k = 0; k < n; k++) position[order[k]] = k;
+    mf_elimination_tree(n, indptr, columns, order, position, tree, w);
+    mf_postorder(n, tree, post, w, w + stride, w + 2 * stride);
+    for (int32_t k = 0; k < n; k++) w[post[k]] = k;
+    for (int32_t k = 0; k < n; k++) {
+        parent[k] = tree[post[k]] < 0 ? -1 : w[tree[post[k]]];
+        count[k] = order[post[k]];
+    }
+    memcpy(order, count, (size_t)n * sizeof(int32_t));
+    for (int32_t k = 0; k < n; k++) position[order[k]] = k;
+    mf_column_counts(n, indptr, columns, order, position, parent, count, work);
+}
+
+static double mf_count_flops(int32_t n, const int32_t *count)
+{
+    double flops = 0;
+    for (int32_t k = 0; k < n; k++) flops += mf_front_flops(1, count[k] - 1);
+    return flops;
+}
+
 /* Measured, in units of about a nanosecond: see mf_front_cost. */
 #ifndef MF_COST_FRONT
 #define MF_COST_FRONT 300.0
@@ -239,29 +271,30 @@ static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_fl
     }
     for (int a = 0; a < ARRAYS; a++) w[a] = work + a * stride;
 
-    mf_status status = mf_minimum_degree(n, indptr, columns, max_flops, f->order, &f->flops, run);
-    *feasible = status == MF_OK && f->flops <= max_flops;
+    int32_t *position = w[11], *parent = w[0], *count = w[1];
+    double many = MF_DISSECT_FLOPS * (double)indptr[n], limit = max_flops > many ? MF_DISSECT_GAIN * max_flops : max_flops;
+    mf_status status = mf_minimum_degree(n, indptr, columns, NULL, 0, limit, f->order, &f->flops, run);
+    *feasible = status == MF_OK && f->flops <= limit;
     if (!*feasible) goto done;
-
-    int32_t *position = w[11], *parent = w[0], *count = w[1], *post = w[2];
-    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
-    mf_elimination_tree(n, indptr, columns, f->order, position, w[1], w[3]);
-    mf_postorder(n, w[1], post, w[3], w[4], w[5]);
-    for (int32_t k = 0; k < n; k++) w[3][post[k]] = k;
-    for (int32_t k = 0; k < n; k++) {
-        parent[k] = w[1][post[k]] < 0 ? -1 : w[3][w[1][post[k]]];
-        w[4][k] = f->order[post[k]];
+    mf_postorder_columns(n, indptr, columns, f->order, position, parent, count, w[2]);
+    f->flops = mf_count_flops(n, count);
+    if (f->flops > many) {
+        int32_t *other = mf_alloc(2 * stride, sizeof(int32_t)), late;
+        double flops;
+        status = other ? mf_dissect(n, indptr, columns, other, &late, run) : MF_NO_MEMORY;
+        if (status == MF_OK)
+            status = mf_minimum_degree(n, indptr, columns, other, late, INFINITY, other + stride, &flops, run);
+        if (status == MF_OK) {
+            mf_postorder_columns(n, indptr, columns, other + stride, position, parent, count, w[2]);
+            flops = mf_count_flops(n, count);
+            if (flops < f->flops) {
+                memcpy(f->order, other + stride, (size_t)n * sizeof(int32_t));
+                f->flops = flops;
+            } else mf_postorder_columns(n, indptr, columns, f->order, position, parent, count, w[2]);
+        }
+        mf_release(other);
     }
-    memcpy(f->order, w[4], (size_t)n * sizeof(int32_t));
-    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
-    mf_column_counts(n, indptr, columns, f->order, position, parent, count, w[3]);
-    f->flops = 0;
-    f->entries = 0;
-    for (int32_t k = 0; k < n; k++) {
-        f->flops += mf_front_flops(1, count[k] - 1);
-        f->entries += count[k];
-    }
-    *feasible = f->flops <= max_flops;
+    *feasible = status == MF_OK && f->flops <= max_flops;
     if (!*feasible) goto done;
 
     int32_t *set = w[2], *owner = w[3], *up = w[4], *pivots = w[5], *rest = w[6], *into = w[7];

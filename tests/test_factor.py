@@ -139,6 +139,17 @@ def test_the_bits_do_not_depend_on_threads(matrix, level, rng):
         assert_array_equal(SparseCholesky(matrix, n_threads=n_threads).factor(shift=0.5).solve(B), expected)
 
 
+def test_a_graph_large_enough_for_dissection(rng):
+    A = grid(24, 24, 24)
+    two = sp.csr_array(sp.block_diag([A, grid(3, 4), A]))
+    two.sort_indices()
+    solver, alone = SparseCholesky(two), SparseCholesky(A)
+    assert alone.flops < 0.7e9  # 1.1e9 by minimum degree
+    assert solver.flops == pytest.approx(2 * alone.flops, rel=0.3)
+    B = rng.standard_normal((two.shape[0], 2))
+    assert_allclose(two @ solver.factor().solve(B), B, rtol=0, atol=1e-10)
+
+
 def test_the_bits_of_large_fronts_do_not_depend_on_threads(rng):
     A, B = grid(13, 13, 13), rng.standard_normal((13**3, 5))
     expected = SparseCholesky(A, n_threads=1).factor().solve(B)
