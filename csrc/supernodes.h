@@ -1,8 +1,8 @@
 /* Symbolic analysis for the sparse Cholesky factorisation: elimination tree, column counts, supernodes merged where
  * dense work on a few zeros is cheaper than another front, and the rows of every front. */
 
-/* From so many flops per edge on a dissection, which itself takes time, is tried beside minimum degree; it may take this
- * much less. */
+/* From so many flops per edge on a dissection, which itself takes time, is tried beside minimum degree; at best it
+ * takes this much less. */
 #define MF_DISSECT_FLOPS 1e4
 #define MF_DISSECT_GAIN 3.0
 
@@ -253,63 +253,47 @@ static void mf_merge_supernodes(int32_t count, const int32_t *up, int32_t *pivot
     }
 }
 
-/* Order, fronts and their rows. *feasible is 0, and the fronts are not made, where the factor takes more than
- * max_flops. */
-static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_flops, int *feasible, mf_run *run)
+/* The better of two orders, in postorder, with its position, parent and column counts; f->flops says what it takes.
+ * *feasible: whether that is at most max_flops. `work` is for five arrays of n + 1. */
+static mf_status mf_choose_order(mf_fronts *f, const mf_pattern *g, double max_flops, int32_t *position,
+                                 int32_t *parent, int32_t *count, int32_t *work, int *feasible, mf_run *run)
 {
-    enum { ARRAYS = 12 };
-    int32_t n = g->n;
-    const int64_t *indptr = g->indptr;
-    const int32_t *columns = g->columns;
+    int32_t n = g->n, *other = NULL, late;
     int64_t stride = (int64_t)n + 1;
-    f->n = n;
-    f->order = mf_alloc(n, sizeof(int32_t));
-    int32_t *work = mf_alloc(ARRAYS * stride, sizeof(int32_t)), *w[ARRAYS];
-    if (!f->order || !work) {
-        mf_release(work);
-        return MF_NO_MEMORY;
-    }
-    for (int a = 0; a < ARRAYS; a++) w[a] = work + a * stride;
-
-    int32_t *position = w[11], *parent = w[0], *count = w[1];
-    double many = MF_DISSECT_FLOPS * (double)indptr[n], limit = max_flops > many ? MF_DISSECT_GAIN * max_flops : max_flops;
-    mf_status status = mf_minimum_degree(n, indptr, columns, NULL, 0, limit, f->order, &f->flops, run);
-    *feasible = status == MF_OK && f->flops <= limit;
-    if (!*feasible) goto done;
-    mf_postorder_columns(n, indptr, columns, f->order, position, parent, count, w[2]);
+    double many = MF_DISSECT_FLOPS * (double)g->indptr[n], flops;
+    double limit = max_flops > many ? MF_DISSECT_GAIN * max_flops : max_flops;
+    mf_status status = mf_minimum_degree(n, g->indptr, g->columns, NULL, 0, limit, f->order, &f->flops, run);
+    *feasible = 0;
+    if (status != MF_OK || f->flops > limit) return status;
+    mf_postorder_columns(n, g->indptr, g->columns, f->order, position, parent, count, work);
     f->flops = mf_count_flops(n, count);
     if (f->flops > many) {
-        int32_t *other = mf_alloc(2 * stride, sizeof(int32_t)), late;
-        double flops;
-        status = other ? mf_dissect(n, indptr, columns, other, &late, run) : MF_NO_MEMORY;
+        other = mf_alloc(2 * stride, sizeof(int32_t));
+        status = other ? mf_dissect(n, g->indptr, g->columns, other, &late, run) : MF_NO_MEMORY;
+        int32_t *order = other ? other + stride : NULL;
         if (status == MF_OK)
-            status = mf_minimum_degree(n, indptr, columns, other, late, INFINITY, other + stride, &flops, run);
+            status = mf_minimum_degree(n, g->indptr, g->columns, other, late, INFINITY, order, &flops, run);
         if (status == MF_OK) {
-            mf_postorder_columns(n, indptr, columns, other + stride, position, parent, count, w[2]);
+            mf_postorder_columns(n, g->indptr, g->columns, order, position, parent, count, work);
             flops = mf_count_flops(n, count);
             if (flops < f->flops) {
-                memcpy(f->order, other + stride, (size_t)n * sizeof(int32_t));
+                memcpy(f->order, order, (size_t)n * sizeof(int32_t));
                 f->flops = flops;
-            } else mf_postorder_columns(n, indptr, columns, f->order, position, parent, count, w[2]);
+            } else mf_postorder_columns(n, g->indptr, g->columns, f->order, position, parent, count, work);
         }
         mf_release(other);
     }
     *feasible = status == MF_OK && f->flops <= max_flops;
-    if (!*feasible) goto done;
+    return status;
+}
 
-    int32_t *set = w[2], *owner = w[3], *up = w[4], *pivots = w[5], *rest = w[6], *into = w[7];
-    int32_t *begins = w[8], *ends = w[9], *follows = w[10];
-    int32_t sets = mf_supernodes(n, parent, count, set, owner);
-    for (int32_t s = 0; s < sets; s++) {
-        int32_t last = set[s + 1] - 1;
-        up[s] = parent[last] < 0 ? -1 : owner[parent[last]];
-        pivots[s] = set[s + 1] - set[s];
-        rest[s] = count[last] - 1;
-    }
-    mf_merge_supernodes(sets, up, pivots, rest, into, begins, ends, follows, w[0], w[1]);
-
-    /* Heads keep the order of the supernodes, so a front still follows all fronts below it. */
-    int32_t *front = w[0], *moved = w[1], fronts = 0;
+/* Turns supernodes into fronts and renumbers the columns, f->order, to match. Heads keep the order of the supernodes,
+ * so a front still follows all fronts below it. `front` and `moved` are work. */
+static mf_status mf_lay_out_fronts(mf_fronts *f, int32_t sets, const int32_t *set, const int32_t *up,
+                                   const int32_t *pivots, const int32_t *rest, const int32_t *into,
+                                   const int32_t *begins, const int32_t *follows, int32_t *front, int32_t *moved)
+{
+    int32_t fronts = 0, at = 0;
     for (int32_t s = 0; s < sets; s++) fronts += into[s] < 0;
     f->count = fronts;
     f->first = mf_alloc((int64_t)fronts + 1, sizeof(int32_t));
@@ -317,13 +301,9 @@ static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_fl
     f->begin = mf_alloc((int64_t)fronts + 1, sizeof(int64_t));
     f->child = mf_alloc(fronts, sizeof(int32_t));
     f->sibling = mf_alloc(fronts, sizeof(int32_t));
-    if (!f->first || !f->parent || !f->begin || !f->child || !f->sibling) {
-        status = MF_NO_MEMORY;
-        goto done;
-    }
+    if (!f->first || !f->parent || !f->begin || !f->child || !f->sibling) return MF_NO_MEMORY;
     fronts = 0;
     f->begin[0] = 0;
-    int32_t at = 0;
     for (int32_t s = 0; s < sets; s++) {
         if (into[s] >= 0) continue;
         f->first[fronts] = at;
@@ -334,46 +314,46 @@ static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_fl
         }
         fronts++;
     }
-    f->first[fronts] = n;
+    f->first[fronts] = f->n;
+    memcpy(f->order, moved, (size_t)f->n * sizeof(int32_t));
     for (int32_t s = 0; s < sets; s++)
         if (into[s] < 0) f->parent[front[s]] = up[s] < 0 ? -1 : front[up[s]];
-    memcpy(f->order, moved, (size_t)n * sizeof(int32_t));
-    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
     for (int32_t s = 0; s < fronts; s++) f->child[s] = -1;
-    for (int32_t s = fronts - 1; s >= 0; s--)
-        if (f->parent[s] >= 0) {
-            f->sibling[s] = f->child[f->parent[s]];
-            f->child[f->parent[s]] = s;
-        }
-
-    /* Row i reaches the fronts on the way up from each of its entries: filled row by row, the lists come out sorted. */
-    f->rows = mf_alloc(f->begin[fronts], sizeof(int32_t));
-    f->lower_begin = mf_alloc(stride, sizeof(int64_t));
-    f->lower_row = mf_alloc(indptr[n] / 2, sizeof(int32_t));
-    f->lower_source = mf_alloc(indptr[n] / 2, sizeof(int64_t));
-    int64_t *end = mf_alloc(fronts, sizeof(int64_t)), below = 0;
-    if (!f->rows || !f->lower_begin || !f->lower_row || !f->lower_source || !end) {
-        mf_release(end);
-        status = MF_NO_MEMORY;
-        goto done;
+    for (int32_t s = fronts - 1; s >= 0; s--) {
+        f->sibling[s] = -1;
+        if (f->parent[s] < 0) continue;
+        f->sibling[s] = f->child[f->parent[s]];
+        f->child[f->parent[s]] = s;
     }
-    int32_t *home = w[2], *seen = w[3];
-    f->flops = 0;
-    f->entries = 0;
-    for (int32_t s = 0; s < fronts; s++) {
-        int32_t p = f->first[s + 1] - f->first[s];
-        int64_t r = f->begin[s + 1] - f->begin[s] - p;
+    return MF_OK;
+}
+
+/* The rows of every front, and the matrix below the diagonal. Row i reaches the fronts on the way up from each of its
+ * entries: filled row by row, the lists come out sorted. `home` and `seen` are work. */
+static mf_status mf_fill_fronts(mf_fronts *f, const mf_pattern *g, const int32_t *position, int32_t *home,
+                                int32_t *seen)
+{
+    int64_t below = 0, edges = g->indptr[f->n];
+    int64_t *end = mf_alloc(f->count, sizeof(int64_t));
+    f->rows = mf_alloc(f->begin[f->count], sizeof(int32_t));
+    f->lower_begin = mf_alloc((int64_t)f->n + 1, sizeof(int64_t));
+    f->lower_row = mf_alloc(edges / 2, sizeof(int32_t));
+    f->lower_source = mf_alloc(edges / 2, sizeof(int64_t));
+    if (!end || !f->rows || !f->lower_begin || !f->lower_row || !f->lower_source) {
+        mf_release(end);
+        return MF_NO_MEMORY;
+    }
+    for (int32_t s = 0; s < f->count; s++) {
         end[s] = f->begin[s];
         seen[s] = -1;
         for (int32_t k = f->first[s]; k < f->first[s + 1]; k++) home[k] = s;
-        f->flops += mf_front_flops(p, (double)r);
-        f->entries += (int64_t)p * (p + 1) / 2 + p * r;
     }
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < f->n; i++) {
+        int32_t node = f->order[i];
         f->rows[end[home[i]]++] = i;
         f->lower_begin[i] = below;
-        for (int64_t e = indptr[f->order[i]]; e < indptr[f->order[i] + 1]; e++) {
-            int32_t j = position[columns[e]];
+        for (int64_t e = g->indptr[node]; e < g->indptr[node + 1]; e++) {
+            int32_t j = position[g->columns[e]];
             if (j > i) {
                 f->lower_row[below] = j;
                 f->lower_source[below++] = g->source[e];
@@ -385,9 +365,52 @@ static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_fl
             }
         }
     }
-    f->lower_begin[n] = below;
-    for (int32_t k = 0; k < n; k++) f->order[k] = g->name[f->order[k]];
+    f->lower_begin[f->n] = below;
     mf_release(end);
+    return MF_OK;
+}
+
+/* Order, fronts and their rows. *feasible is 0, and the fronts are not made, where the factor takes more than
+ * max_flops. */
+static mf_status mf_fronts_make(mf_fronts *f, const mf_pattern *g, double max_flops, int *feasible, mf_run *run)
+{
+    enum { ARRAYS = 12 };
+    int32_t n = f->n = g->n, *w[ARRAYS];
+    int64_t stride = (int64_t)n + 1;
+    f->order = mf_alloc(n, sizeof(int32_t));
+    int32_t *work = mf_alloc(ARRAYS * stride, sizeof(int32_t));
+    mf_status status = MF_NO_MEMORY;
+    *feasible = 0;
+    if (!f->order || !work) goto done;
+    for (int a = 0; a < ARRAYS; a++) w[a] = work + a * stride;
+
+    int32_t *parent = w[0], *count = w[1], *position = w[11];
+    status = mf_choose_order(f, g, max_flops, position, parent, count, w[2], feasible, run);
+    if (status != MF_OK || !*feasible) goto done;
+
+    int32_t *set = w[2], *owner = w[3], *up = w[4], *pivots = w[5], *rest = w[6], *into = w[7];
+    int32_t *begins = w[8], *ends = w[9], *follows = w[10];
+    int32_t sets = mf_supernodes(n, parent, count, set, owner);
+    for (int32_t s = 0; s < sets; s++) {
+        int32_t last = set[s + 1] - 1;
+        up[s] = parent[last] < 0 ? -1 : owner[parent[last]];
+        pivots[s] = set[s + 1] - set[s];
+        rest[s] = count[last] - 1;
+    }
+    mf_merge_supernodes(sets, up, pivots, rest, into, begins, ends, follows, w[0], w[1]);
+    status = mf_lay_out_fronts(f, sets, set, up, pivots, rest, into, begins, follows, w[0], w[1]);
+    if (status != MF_OK) goto done;
+    for (int32_t k = 0; k < n; k++) position[f->order[k]] = k;
+    status = mf_fill_fronts(f, g, position, w[2], w[3]);
+    for (int32_t k = 0; k < n; k++) f->order[k] = g->name[f->order[k]];
+
+    f->flops = 0;
+    f->entries = 0;
+    for (int32_t s = 0; s < f->count; s++) {
+        int64_t own = f->first[s + 1] - f->first[s], beyond = f->begin[s + 1] - f->begin[s] - own;
+        f->flops += mf_front_flops((double)own, (double)beyond);
+        f->entries += own * (own + 1) / 2 + own * beyond;
+    }
 done:
     mf_release(work);
     return status;
