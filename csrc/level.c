@@ -37,6 +37,10 @@
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "geodesics.h"
+#include "ordering.h"
+#include "dissection.h"
+#include "supernodes.h"
+#include "cholesky.h"
 
 /* kNN on either dtype screens in both. */
 #include "knn.h"
@@ -89,4 +93,8 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .alignment_begin_f64 = MF_SYMBOL(alignment_begin_f64),
     .blocks_fill = MF_SYMBOL(blocks_fill),
     .blocks_free = MF_SYMBOL(blocks_free),
+    .cholesky_analyse = mf_cholesky_analyse,
+    .cholesky_factor = mf_cholesky_factor,
+    .cholesky_solve = mf_cholesky_solve,
+    .cholesky_free = mf_cholesky_free,
 };

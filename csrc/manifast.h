@@ -31,6 +31,8 @@ typedef enum mf_flaw { MF_BAD_STRUCTURE = 1, MF_BAD_WEIGHT = 2, MF_NOT_SYMMETRIC
 typedef struct mf_graph mf_graph; /* a graph between its two steps */
 typedef struct mf_blocks mf_blocks; /* a sum of blocks on cliques of points, between its two steps */
 
+typedef struct mf_cholesky mf_cholesky; /* a sparse Cholesky factorisation; of one table, and used with that only */
+
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
     const char *level;
@@ -161,6 +163,20 @@ typedef struct mf_table {
     mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
                              mf_run *run);
     void (*blocks_free)(mf_blocks *blocks);
+
+    /* Sparse Cholesky factorisation of a symmetric matrix in three steps, each after the one before it succeeded:
+     * `analyse` orders the columns and counts entries and flops of the factor (*feasible is 0, and nothing may follow,
+     * where flops exceed max_flops or *flaws says that the pattern, both triangles with sorted columns, is not
+     * symmetric; n < 2^30), `factor` takes values of that pattern, as often as wished, with shift * diag(shifts) added
+     * (shifts == NULL: shift * I; *bad is the row whose pivot is not positive, or -1, and then there is no factor),
+     * `solve` solves for the m columns of rhs, n x m. `free` in any case. */
+    mf_status (*cholesky_analyse)(int64_t n, int64_t entries, const int64_t *indptr, const int32_t *columns,
+                                  double max_flops, mf_cholesky **made, int64_t *factor_entries, double *flops,
+                                  int *feasible, int *flaws, mf_run *run);
+    mf_status (*cholesky_factor)(mf_cholesky *factor, const double *values, double shift, const double *shifts,
+                                 int64_t *bad, mf_run *run);
+    mf_status (*cholesky_solve)(const mf_cholesky *factor, const double *rhs, int64_t m, double *out, mf_run *run);
+    void (*cholesky_free)(mf_cholesky *factor);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

@@ -30,6 +30,9 @@ cdef extern from "manifast.h" nogil:
     ctypedef struct mf_blocks:
         pass
 
+    ctypedef struct mf_cholesky:
+        pass
+
     ctypedef struct mf_table:
         const char *level
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
@@ -76,6 +79,15 @@ cdef extern from "manifast.h" nogil:
         mf_status (*laplacian_fill_f64)(int wide, int64_t n, const void *indptr, const void *columns, const double *weights,
                                         const double *degrees, const void *out_indptr,
                                         mf_normalization normalization, void *out_columns, double *out, mf_run *run) noexcept nogil
+
+        mf_status (*cholesky_analyse)(int64_t n, int64_t entries, const int64_t *indptr, const int32_t *columns,
+                                      double max_flops, mf_cholesky **made, int64_t *factor_entries, double *flops,
+                                      int *feasible, int *flaws, mf_run *run) noexcept nogil
+        mf_status (*cholesky_factor)(mf_cholesky *factor, const double *values, double shift, const double *shifts,
+                                     int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*cholesky_solve)(const mf_cholesky *factor, const double *rhs, int64_t m, double *out,
+                                    mf_run *run) noexcept nogil
+        void (*cholesky_free)(mf_cholesky *factor) noexcept nogil
 
         mf_status (*knn_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p, int64_t k,
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
