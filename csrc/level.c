@@ -13,6 +13,7 @@
 #include "exact.h"
 #include "kdtree.h"
 #include "sparse.h"
+#include "spmm.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 
@@ -28,6 +29,7 @@
 #include "exact.h"
 #include "kdtree.h"
 #include "sparse.h"
+#include "spmm.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 
@@ -38,7 +40,11 @@
 #include "real.h"
 #include "knn.h"
 
+/* Multilevel solves in double, preconditions in float. */
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
+#include "block.h"
+#include "multilevel.h"
+
 #define MF_STRING2(x) #x
 #define MF_STRING(x) MF_STRING2(x)
 
@@ -67,4 +73,17 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .laplacian_begin_f64 = MF_SYMBOL(laplacian_begin_f64),
     .laplacian_fill_f32 = MF_SYMBOL(laplacian_fill_f32),
     .laplacian_fill_f64 = MF_SYMBOL(laplacian_fill_f64),
+    .multilevel_begin = mf_multilevel_begin,
+    .multilevel_free = mf_multilevel_free,
+    .multilevel_size = mf_multilevel_size,
+    .multilevel_entries = mf_multilevel_entries,
+    .multilevel_mass = mf_multilevel_mass,
+    .multilevel_order = mf_multilevel_order,
+    .multilevel_product = mf_multilevel_product,
+    .multilevel_precondition = mf_multilevel_precondition,
+    .multilevel_prolong = mf_multilevel_prolong,
+    .block_gram = mf_block_gram,
+    .block_update = mf_block_update,
+    .block_residual = mf_block_residual,
+    .block_center = mf_block_center,
 };

@@ -1,5 +1,5 @@
 # Every C declaration of the core; csrc/manifast.h says what each kernel does.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "manifast.h" nogil:
@@ -25,6 +25,9 @@ cdef extern from "manifast.h" nogil:
         MF_RANDOM_WALK
 
     ctypedef struct mf_graph:
+        pass
+
+    ctypedef struct mf_multilevel:
         pass
 
     ctypedef struct mf_table:
@@ -78,6 +81,29 @@ cdef extern from "manifast.h" nogil:
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
         mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                              double *distances, int64_t *indices, mf_run *run) noexcept nogil
+
+        mf_status (*multilevel_begin)(int64_t n, const int64_t *start, const int32_t *column, const double *weight,
+                                      mf_multilevel **hierarchy, int64_t *reached, mf_run *run) noexcept nogil
+        void (*multilevel_free)(mf_multilevel *hierarchy) noexcept nogil
+        int64_t (*multilevel_size)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        int64_t (*multilevel_entries)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        const double *(*multilevel_mass)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        const int32_t *(*multilevel_order)(const mf_multilevel *hierarchy) noexcept nogil
+        mf_status (*multilevel_product)(const mf_multilevel *hierarchy, int level, const double *x, int64_t width,
+                                        double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_precondition)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                             const double *scale, double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
+                                        double *fine, mf_run *run) noexcept nogil
+        mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                                const double *y, const double *ay, int64_t width, const double *mass, double *gram,
+                                mf_run *run) noexcept nogil
+        mf_status (*block_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                                  const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
+                                  mf_run *run) noexcept nogil
+        mf_status (*block_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
+                                    const double *values, double *out, double *squares, mf_run *run) noexcept nogil
+        mf_status (*block_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run) noexcept nogil
 
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()
