@@ -4,6 +4,8 @@
 
 enum { MF_CHUNK = 2048, MF_PANEL = 128 };
 
+typedef MF_SYMBOL(quad_f64) mf_quad;
+
 /* One panel of rows, side by side: the given blocks, `total` columns in all. */
 static void mf_block_pack(const double *const *parts, const int64_t *widths, int count, int64_t total,
                                  int64_t begin, int64_t end, double *panel)
@@ -69,7 +71,8 @@ static mf_status mf_block_gram(int64_t n, const double *const *parts, const int6
             mf_block_pack(parts, widths, count, rows, begin, end, left);
             for (int64_t i = begin; i < end; i++) {
                 double *to = right + (i - begin) * columns;
-                for (int64_t c = 0; c < width; c++) to[c] = mass[i] * y[i * width + c];
+                for (int64_t c = 0; c < width; c += 4)
+                    *(mf_quad *)(to + c) = mass[i] * *(const mf_quad *)(y + i * width + c);
                 memcpy(to + width, ay + i * width, (size_t)width * sizeof(double));
             }
             mf_block_panel_gram(left, rows, right, columns, end - begin, sum);
@@ -85,34 +88,40 @@ static mf_status mf_block_gram(int64_t n, const double *const *parts, const int6
     return run->stop ? MF_INTERRUPTED : MF_OK;
 }
 
-/* A panel of rows times coef (rows of coef x columns); columns is a multiple of 4. */
-static void mf_block_panel_update(const double *panel, int64_t rows, const double *coef, int64_t columns,
-                                         int64_t count, double *out)
+/* `height` rows of a panel times `vectors` vectors of columns of coef, both constants here. */
+MF_INLINE void mf_block_tile(const double *panel, int64_t rows, const double *coef, int64_t columns, int height,
+                             int vectors, double *out)
 {
-    enum { VECTORS = 4 * sizeof(double) / MF_VBYTES, LANE = MF_VBYTES / sizeof(double) };
-    for (int64_t c = 0; c < columns; c += 4) {
+    enum { LANE = MF_VBYTES / sizeof(double) };
+    vf64 sum[4][8 / LANE];
+    for (int a = 0; a < height; a++)
+        for (int b = 0; b < vectors; b++) sum[a][b] = (vf64){0};
+    for (int64_t r = 0; r < rows; r++) {
+        for (int a = 0; a < height; a++) {
+            vf64 x = vf64_set(panel[a * rows + r]);
+            for (int b = 0; b < vectors; b++)
+                sum[a][b] = vf64_fma(x, vf64_load(coef + r * columns + b * LANE), sum[a][b]);
+        }
+    }
+    for (int a = 0; a < height; a++)
+        for (int b = 0; b < vectors; b++) vf64_store(out + a * columns + b * LANE, sum[a][b]);
+}
+
+/* A panel of rows times coef (rows of coef x columns); columns is a multiple of 4. */
+static void mf_block_panel_update(const double *panel, int64_t rows, const double *coef, int64_t columns, int64_t count,
+                                  double *out)
+{
+    enum { HALF = 4 * sizeof(double) / MF_VBYTES };
+    for (int64_t c = 0; c < columns; c += 8) {
+        int whole = c + 8 <= columns;
         int64_t i = 0;
         for (; i + 4 <= count; i += 4) {
-            vf64 sum[4][VECTORS] = {{{0}}};
-            for (int64_t r = 0; r < rows; r++) {
-                vf64 factor[VECTORS];
-                for (int b = 0; b < VECTORS; b++) factor[b] = vf64_load(coef + r * columns + c + b * LANE);
-                for (int a = 0; a < 4; a++) {
-                    vf64 x = vf64_set(panel[(i + a) * rows + r]);
-                    for (int b = 0; b < VECTORS; b++) sum[a][b] = vf64_fma(x, factor[b], sum[a][b]);
-                }
-            }
-            for (int a = 0; a < 4; a++)
-                for (int b = 0; b < VECTORS; b++) vf64_store(out + (i + a) * columns + c + b * LANE, sum[a][b]);
+            if (whole) mf_block_tile(panel + i * rows, rows, coef + c, columns, 4, 2 * HALF, out + i * columns + c);
+            else mf_block_tile(panel + i * rows, rows, coef + c, columns, 4, HALF, out + i * columns + c);
         }
         for (; i < count; i++) {
-            vf64 sum[VECTORS] = {{0}};
-            for (int64_t r = 0; r < rows; r++) {
-                vf64 x = vf64_set(panel[i * rows + r]);
-                for (int b = 0; b < VECTORS; b++)
-                    sum[b] = vf64_fma(x, vf64_load(coef + r * columns + c + b * LANE), sum[b]);
-            }
-            for (int b = 0; b < VECTORS; b++) vf64_store(out + i * columns + c + b * LANE, sum[b]);
+            if (whole) mf_block_tile(panel + i * rows, rows, coef + c, columns, 1, 2 * HALF, out + i * columns + c);
+            else mf_block_tile(panel + i * rows, rows, coef + c, columns, 1, HALF, out + i * columns + c);
         }
     }
 }
@@ -160,10 +169,12 @@ static mf_status mf_block_residual(int64_t n, const double *x, const double *ax,
         memset(sum, 0, (size_t)width * sizeof(double));
         for (int64_t i = chunk * MF_CHUNK; i < mf_min((chunk + 1) * MF_CHUNK, n); i++) {
             double inverse = 1 / mass[i];
-            for (int64_t c = 0; c < width; c++) {
-                double rest = ax[i * width + c] - values[c] * (mass[i] * x[i * width + c]);
-                out[i * width + c] = rest;
-                sum[c] += rest * rest * inverse;
+            for (int64_t c = 0; c < width; c += 4) {
+                int64_t at = i * width + c;
+                mf_quad rest = *(const mf_quad *)(ax + at) -
+                               *(const mf_quad *)(values + c) * (mass[i] * *(const mf_quad *)(x + at));
+                *(mf_quad *)(out + at) = rest;
+                *(mf_quad *)(sum + c) += rest * rest * inverse;
             }
         }
     }
@@ -189,7 +200,8 @@ static mf_status mf_block_center(int64_t n, double *x, int64_t width, const doub
         double *sum = sums + chunk * stride;
         memset(sum, 0, (size_t)stride * sizeof(double));
         for (int64_t i = chunk * MF_CHUNK; i < mf_min((chunk + 1) * MF_CHUNK, n); i++) {
-            for (int64_t c = 0; c < width; c++) sum[c] += mass[i] * x[i * width + c];
+            for (int64_t c = 0; c < width; c += 4)
+                *(mf_quad *)(sum + c) += mass[i] * *(const mf_quad *)(x + i * width + c);
             sum[width] += mass[i];
         }
     }
@@ -200,7 +212,8 @@ static mf_status mf_block_center(int64_t n, double *x, int64_t width, const doub
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
         for (int64_t i = chunk * MF_CHUNK; i < mf_min((chunk + 1) * MF_CHUNK, n); i++)
-            for (int64_t c = 0; c < width; c++) x[i * width + c] -= mean[c];
+            for (int64_t c = 0; c < width; c += 4)
+                *(mf_quad *)(x + i * width + c) -= *(const mf_quad *)(mean + c);
     }
     mf_release(sums);
     return run->stop ? MF_INTERRUPTED : MF_OK;

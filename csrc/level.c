@@ -40,10 +40,15 @@
 #include "real.h"
 #include "knn.h"
 
-/* Multilevel solves in double, preconditions in float. */
+/* The multilevel hierarchy is made in double, its V-cycle runs in either. */
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
 #include "block.h"
 #include "multilevel.h"
+#include "vcycle.h"
+#undef MF_F32
+#define MF_F32 0
+#include "real.h"
+#include "vcycle.h"
 
 #define MF_STRING2(x) #x
 #define MF_STRING(x) MF_STRING2(x)
@@ -79,8 +84,10 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .multilevel_entries = mf_multilevel_entries,
     .multilevel_mass = mf_multilevel_mass,
     .multilevel_order = mf_multilevel_order,
+    .multilevel_scale = mf_multilevel_scale,
     .multilevel_product = mf_multilevel_product,
-    .multilevel_precondition = mf_multilevel_precondition,
+    .multilevel_precondition_f32 = MF_SYMBOL(multilevel_precondition_f32),
+    .multilevel_precondition_f64 = MF_SYMBOL(multilevel_precondition_f64),
     .multilevel_prolong = mf_multilevel_prolong,
     .block_gram = mf_block_gram,
     .block_update = mf_block_update,

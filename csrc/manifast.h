@@ -119,13 +119,16 @@ typedef struct mf_table {
     int64_t (*multilevel_entries)(const mf_multilevel *hierarchy, int level); /* off the diagonal */
     const double *(*multilevel_mass)(const mf_multilevel *hierarchy, int level);
     const int32_t *(*multilevel_order)(const mf_multilevel *hierarchy); /* node of the caller at each place */
+    double (*multilevel_scale)(const mf_multilevel *hierarchy);         /* root of the factor on the weights */
 
     /* Blocks of vectors are row-major, their width a multiple of 4. out = L x; out ~ L^+ (r scaled by columns) by one
-     * V-cycle, orthogonal to constants by mass; from level + 1 to level. */
+     * V-cycle in float or double, orthogonal to constants by mass; from level + 1 to level. */
     mf_status (*multilevel_product)(const mf_multilevel *hierarchy, int level, const double *x, int64_t width,
                                     double *out, mf_run *run);
-    mf_status (*multilevel_precondition)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
-                                         const double *scale, double *out, mf_run *run);
+    mf_status (*multilevel_precondition_f32)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                             const double *scale, double *out, mf_run *run);
+    mf_status (*multilevel_precondition_f64)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                             const double *scale, double *out, mf_run *run);
     mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
                                     double *fine, mf_run *run);
 

@@ -18,7 +18,8 @@ typedef struct NAME(spmm_args) {
     int64_t n, width;
     const int64_t *start;
     const int32_t *column;
-    const REAL *weight, *x, *r, *inverse_diagonal;
+    const REAL *weight, *x, *r;
+    const double *inverse_diagonal;
     REAL *direction, *out, keep, gain;
 } NAME(spmm_args);
 
@@ -44,7 +45,7 @@ MF_INLINE void NAME(spmm_row)(const NAME(spmm_args) *a, int64_t i, int64_t offse
             if (use == MF_SPMM_RESIDUAL) {
                 *(QUAD *)(a->out + at) = rest;
             } else {
-                QUAD direction = a->gain * a->inverse_diagonal[i] * rest;
+                QUAD direction = a->gain * (REAL)a->inverse_diagonal[i] * rest;
                 if (a->keep != 0) direction += a->keep * *(const QUAD *)(a->direction + at);
                 *(QUAD *)(a->direction + at) = direction;
                 *(QUAD *)(a->out + at) = center[q] + direction;

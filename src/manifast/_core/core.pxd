@@ -89,10 +89,13 @@ cdef extern from "manifast.h" nogil:
         int64_t (*multilevel_entries)(const mf_multilevel *hierarchy, int level) noexcept nogil
         const double *(*multilevel_mass)(const mf_multilevel *hierarchy, int level) noexcept nogil
         const int32_t *(*multilevel_order)(const mf_multilevel *hierarchy) noexcept nogil
+        double (*multilevel_scale)(const mf_multilevel *hierarchy) noexcept nogil
         mf_status (*multilevel_product)(const mf_multilevel *hierarchy, int level, const double *x, int64_t width,
                                         double *out, mf_run *run) noexcept nogil
-        mf_status (*multilevel_precondition)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
-                                             const double *scale, double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_precondition_f32)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                                 const double *scale, double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_precondition_f64)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                                 const double *scale, double *out, mf_run *run) noexcept nogil
         mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
                                         double *fine, mf_run *run) noexcept nogil
         mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count,

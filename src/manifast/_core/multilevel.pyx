@@ -10,6 +10,8 @@ from manifast._core.dispatch cimport finish, start, table
 cdef class Multilevel:
     """A connected graph's Laplacians from fine to coarse; the kernels of the instruction set it was made with.
 
+    `reached` < n says that the graph is not connected, and then there is nothing else. Vectors that are orthonormal by
+    masses[0] are so by the caller's degrees after multiplication by `scale`.
     Blocks of vectors are C-contiguous float64 matrices whose width is a multiple of 4. One object serves one thread
     at a time: the V-cycle keeps its memory here."""
     cdef mf_multilevel *hierarchy
@@ -17,6 +19,7 @@ cdef class Multilevel:
     cdef readonly int n_threads
     cdef readonly int64_t reached
     cdef readonly list sizes, entries, masses
+    cdef readonly double scale
 
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] columns, const double[::1] weights,
                   int n_threads):
@@ -38,6 +41,7 @@ cdef class Multilevel:
             self.masses.append(np.array(<const double[:n]>self.kernels.multilevel_mass(self.hierarchy,
                                                                                        len(self.sizes))))
             self.sizes.append(n)
+        self.scale = self.kernels.multilevel_scale(self.hierarchy)
 
     def __dealloc__(self):
         if self.hierarchy != NULL:
@@ -59,15 +63,19 @@ cdef class Multilevel:
         finish(status)
         return made
 
-    def precondition(self, int level, const double[:, ::1] r, const double[::1] scale):
-        """About L⁺ (r * scale), orthogonal to constants by mass."""
+    def precondition(self, int level, const double[:, ::1] r, const double[::1] scale, bint precise):
+        """About L⁺ (r * scale), orthogonal to constants by mass; in float32 unless `precise`."""
         cdef mf_run run = start(self.n_threads)
         cdef mf_status status
         made = np.empty((r.shape[0], r.shape[1]))
         cdef double[:, ::1] out = made
         with nogil:
-            status = self.kernels.multilevel_precondition(self.hierarchy, level, &r[0, 0], r.shape[1], &scale[0],
-                                                          &out[0, 0], &run)
+            if precise:
+                status = self.kernels.multilevel_precondition_f64(self.hierarchy, level, &r[0, 0], r.shape[1],
+                                                                  &scale[0], &out[0, 0], &run)
+            else:
+                status = self.kernels.multilevel_precondition_f32(self.hierarchy, level, &r[0, 0], r.shape[1],
+                                                                  &scale[0], &out[0, 0], &run)
         finish(status)
         return made
 
@@ -82,6 +90,23 @@ cdef class Multilevel:
                                                      &out[0, 0], &run)
         finish(status)
         return made
+
+
+def flaws(indptr, columns, const double[::1] weights, int n_threads):
+    """What is wrong with a CSR graph, as a sum of mf_flaw; both index arrays are int32, or int64."""
+    cdef mf_run run = start(n_threads)
+    cdef mf_status status
+    cdef bint wide = indptr.dtype == np.int64
+    cdef int64_t n = indptr.shape[0] - 1
+    cdef int found = 0
+    spare, degrees = np.empty_like(indptr), np.empty(n)
+    cdef size_t from_indptr = indptr.ctypes.data, from_columns = columns.ctypes.data, to_spare = spare.ctypes.data
+    cdef double[::1] to_degrees = degrees
+    with nogil:
+        status = table().laplacian_begin_f64(wide, n, weights.shape[0], <void *>from_indptr, <void *>from_columns,
+                                             &weights[0], &to_degrees[0], <void *>to_spare, &found, &run)
+    finish(status)
+    return found
 
 
 cdef int _collect(parts, const double **pointers, int64_t *widths) except -1:
