@@ -55,6 +55,9 @@ static inline void mf_stop(mf_run *run)
     run->stop = 1;
 }
 
+/* Threads for a loop of about `work` multiply-adds: one where starting a team costs more than it saves. */
+static inline int mf_worth_threads(int64_t work, const mf_run *run) { return work < 200000 ? 1 : run->n_threads; }
+
 /* Memory aligned to a cache line; NULL when there is none or the size overflows. Freed by mf_release. */
 static inline void *mf_alloc(int64_t count, size_t size)
 {

@@ -16,6 +16,7 @@
 #include "kdtree.h"
 #include "sparse.h"
 #include "local.h"
+#include "spmm.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "geodesics.h"
@@ -34,6 +35,7 @@
 #include "kdtree.h"
 #include "sparse.h"
 #include "local.h"
+#include "spmm.h"
 #include "reservoir.h"
 #include "knn_screen.h"
 #include "geodesics.h"
@@ -49,7 +51,16 @@
 #include "real.h"
 #include "knn.h"
 
+/* The multilevel hierarchy is made in double, its V-cycle runs in either. */
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
+#include "block.h"
+#include "multilevel.h"
+#include "vcycle.h"
+#undef MF_F32
+#define MF_F32 0
+#include "real.h"
+#include "vcycle.h"
+
 #define MF_STRING2(x) #x
 #define MF_STRING(x) MF_STRING2(x)
 
@@ -97,4 +108,19 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .cholesky_factor = mf_cholesky_factor,
     .cholesky_solve = mf_cholesky_solve,
     .cholesky_free = mf_cholesky_free,
+    .multilevel_begin = mf_multilevel_begin,
+    .multilevel_free = mf_multilevel_free,
+    .multilevel_size = mf_multilevel_size,
+    .multilevel_entries = mf_multilevel_entries,
+    .multilevel_mass = mf_multilevel_mass,
+    .multilevel_order = mf_multilevel_order,
+    .multilevel_scale = mf_multilevel_scale,
+    .multilevel_product = mf_multilevel_product,
+    .multilevel_precondition_f32 = MF_SYMBOL(multilevel_precondition_f32),
+    .multilevel_precondition_f64 = MF_SYMBOL(multilevel_precondition_f64),
+    .multilevel_prolong = mf_multilevel_prolong,
+    .block_gram = mf_block_gram,
+    .block_update = mf_block_update,
+    .block_residual = mf_block_residual,
+    .block_center = mf_block_center,
 };

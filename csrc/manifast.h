@@ -33,6 +33,8 @@ typedef struct mf_blocks mf_blocks; /* a sum of blocks on cliques of points, bet
 
 typedef struct mf_cholesky mf_cholesky; /* a sparse Cholesky factorisation; of one table, and used with that only */
 
+typedef struct mf_multilevel mf_multilevel; /* a graph at all its scales */
+
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
     const char *level;
@@ -177,6 +179,42 @@ typedef struct mf_table {
                                  int64_t *bad, mf_run *run);
     mf_status (*cholesky_solve)(const mf_cholesky *factor, const double *rhs, int64_t m, double *out, mf_run *run);
     void (*cholesky_free)(mf_cholesky *factor);
+
+    /* A hierarchy of graph Laplacians by smoothed aggregation, finest first: level 0 is D - W for a symmetric graph
+     * with sorted columns, its nodes in an order of their own and its weights scaled by a power of two. *reached < n:
+     * the graph is not connected, and there is no hierarchy. Free it in any case. */
+    mf_status (*multilevel_begin)(int64_t n, const int64_t *start, const int32_t *column, const double *weight,
+                                  mf_multilevel **hierarchy, int64_t *reached, mf_run *run);
+    void (*multilevel_free)(mf_multilevel *hierarchy);
+    int64_t (*multilevel_size)(const mf_multilevel *hierarchy, int level);    /* nodes; 0 beyond the coarsest level */
+    int64_t (*multilevel_entries)(const mf_multilevel *hierarchy, int level); /* off the diagonal */
+    const double *(*multilevel_mass)(const mf_multilevel *hierarchy, int level);
+    const int32_t *(*multilevel_order)(const mf_multilevel *hierarchy); /* node of the caller at each place */
+    double (*multilevel_scale)(const mf_multilevel *hierarchy);         /* root of the factor on the weights */
+
+    /* Blocks of vectors are row-major, their width a multiple of 4. out = L x; out ~ L^+ (r scaled by columns) by one
+     * V-cycle in float or double, orthogonal to constants by mass; from level + 1 to level. */
+    mf_status (*multilevel_product)(const mf_multilevel *hierarchy, int level, const double *x, int64_t width,
+                                    double *out, mf_run *run);
+    mf_status (*multilevel_precondition_f32)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                             const double *scale, double *out, mf_run *run);
+    mf_status (*multilevel_precondition_f64)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                             const double *scale, double *out, mf_run *run);
+    mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
+                                    double *fine, mf_run *run);
+
+    /* gram = [parts]' [mass y, ay], (sum of widths) x (2 width). */
+    mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count, const double *y,
+                            const double *ay, int64_t width, const double *mass, double *gram, mf_run *run);
+    /* [outs] = [parts] coef, row by row: outs may be among the parts. */
+    mf_status (*block_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                              const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
+                              mf_run *run);
+    /* out = ax - mass x values, and the squares of its columns' norms by 1 / mass. */
+    mf_status (*block_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
+                                const double *values, double *out, double *squares, mf_run *run);
+    /* x less its mean by mass, column by column. */
+    mf_status (*block_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;

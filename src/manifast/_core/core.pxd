@@ -33,6 +33,9 @@ cdef extern from "manifast.h" nogil:
     ctypedef struct mf_cholesky:
         pass
 
+    ctypedef struct mf_multilevel:
+        pass
+
     ctypedef struct mf_table:
         const char *level
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
@@ -127,6 +130,32 @@ cdef extern from "manifast.h" nogil:
         mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
                                  mf_run *run) noexcept nogil
         void (*blocks_free)(mf_blocks *blocks) noexcept nogil
+
+        mf_status (*multilevel_begin)(int64_t n, const int64_t *start, const int32_t *column, const double *weight,
+                                      mf_multilevel **hierarchy, int64_t *reached, mf_run *run) noexcept nogil
+        void (*multilevel_free)(mf_multilevel *hierarchy) noexcept nogil
+        int64_t (*multilevel_size)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        int64_t (*multilevel_entries)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        const double *(*multilevel_mass)(const mf_multilevel *hierarchy, int level) noexcept nogil
+        const int32_t *(*multilevel_order)(const mf_multilevel *hierarchy) noexcept nogil
+        double (*multilevel_scale)(const mf_multilevel *hierarchy) noexcept nogil
+        mf_status (*multilevel_product)(const mf_multilevel *hierarchy, int level, const double *x, int64_t width,
+                                        double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_precondition_f32)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                                 const double *scale, double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_precondition_f64)(mf_multilevel *hierarchy, int level, const double *r, int64_t width,
+                                                 const double *scale, double *out, mf_run *run) noexcept nogil
+        mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
+                                        double *fine, mf_run *run) noexcept nogil
+        mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                                const double *y, const double *ay, int64_t width, const double *mass, double *gram,
+                                mf_run *run) noexcept nogil
+        mf_status (*block_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                                  const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
+                                  mf_run *run) noexcept nogil
+        mf_status (*block_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
+                                    const double *values, double *out, double *squares, mf_run *run) noexcept nogil
+        mf_status (*block_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run) noexcept nogil
 
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()
