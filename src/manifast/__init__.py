@@ -11,8 +11,19 @@ from typing import Any
 
 __version__ = _version("manifast")
 
-_MODULES = ("graphs", "kernels")
-_NAMES = {"show_config": "manifast._config"}
+_MODULES = ("embeddings", "extensions", "graphs", "kernels", "metrics", "spectral")
+_ESTIMATORS = (
+    "LGRM",
+    "LPP",
+    "LTSA",
+    "Isomap",
+    "LaplacianEigenmaps",
+    "LocalRegressionEmbedding",
+    "LocallyLinearEmbedding",
+    "SpectralRegression",
+    "expected_failed_checks",
+)
+_NAMES = {"show_config": "manifast._config"} | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

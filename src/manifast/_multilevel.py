@@ -8,7 +8,6 @@ preconditioned by one V-cycle of smoothed aggregation.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -159,7 +158,7 @@ def _start(hierarchy: _core.Multilevel, k: int, width: int) -> Array:
     """Vectors to start from on level 0: those of the coarsest level that can hold them, improved on the way up."""
     level = max((at for at, size in enumerate(hierarchy.sizes) if size >= 4 * width), default=0)
     size = hierarchy.sizes[level]
-    if 0 < level and size <= _DENSE_START:
+    if level > 0 and size <= _DENSE_START:
         x = _dense_vectors(hierarchy, level, width)
     else:
         x = np.random.default_rng(0).standard_normal((size, width))

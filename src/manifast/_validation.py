@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a SciPy sparse matrix or array."""
+    return bool(sp.issparse(value))
 
 
 def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, columns: int | None = None) -> Array:
@@ -69,3 +76,12 @@ def as_number(value: Any, name: str, *, minimum: float) -> float:
     if not (np.isfinite(number) and number >= minimum):
         raise ValueError(f"{name} must be a finite number of at least {minimum:g}. Got {value!r} instead.")
     return number
+
+
+def as_count(value: Any, name: str, *, maximum: int | None = None, why: str = "") -> int:
+    """An integer of at least 1; `why` says what the maximum comes from."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < 1 or (maximum is not None and value > maximum):
+        limits = "an integer of at least 1" if maximum is None else f"an integer from 1 to {maximum}{why}"
+        raise ValueError(f"{name} must be {limits}. Got {value!r} instead.")
+    return int(value)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from manifast._validation import Array, as_matrix, as_positive
+from manifast._validation import Array, as_matrix, as_positive, is_sparse
 from manifast.kernels import (
     _NOT_SYMMETRIC,
     _as_graph,
@@ -145,7 +145,6 @@ def knn_graph(
         distances = distances.astype(x.dtype, copy=False)
     else:
         k = _as_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
-        sparse = sp.issparse(x)
         distances, indices = nearest(x, k, n_threads=n_threads)
     width = heat_width(x, beta) if weights == "heat" else None
     return neighbor_graph(distances, indices, weights=weights, beta=width, mode=mode, n_threads=n_threads)
@@ -447,7 +446,7 @@ def _bridges(x: Any, count: int, labels: Array, n_threads: int | None) -> tuple[
 
     In each round every component but the largest, which the others find, takes its shortest edge to another.
     """
-    x = x.toarray() if sp.issparse(x) else x
+    x = x.toarray() if is_sparse(x) else x
     exponent = _scale(x)
     x = np.ldexp(x, -exponent) if exponent else x
     labels = labels.astype(np.int64)
@@ -549,7 +548,7 @@ def _check_weights(weights: str) -> None:
 
 def as_rows(X: Any, name: str = "X", *, min_rows: int = 1, columns: int | None = None) -> Any:
     """A dense matrix, or a canonical CSR array with finite entries."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return as_matrix(X, name, min_rows=min_rows, columns=columns)
     if X.ndim != 2 or X.shape[0] < min_rows or X.shape[1] == 0:
         raise ValueError(f"{name} must have at least {min_rows} row(s) and 1 column. Got shape {X.shape} instead.")

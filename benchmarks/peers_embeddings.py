@@ -1,0 +1,230 @@
+"""Embeddings and their maps for new rows against scikit-learn, tapkee and plain NumPy."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from sklearn.datasets import load_digits, make_swiss_roll
+from sklearn.linear_model import LinearRegression
+from sklearn.manifold import Isomap as SkIsomap
+from sklearn.manifold import LocallyLinearEmbedding as SkLLE
+from sklearn.manifold import SpectralEmbedding
+from sklearn.neighbors import kneighbors_graph
+
+import manifast
+from benchmarks.measure import Row, peer, race
+from manifast.graphs import mean_sq_distance
+
+
+def compare_embeddings(threads: int) -> list[Row]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [*eigenmaps(threads), *local_methods(threads), *isomaps(threads), lgrm(threads), *transforms(threads)]
+
+
+def eigenmaps(threads: int) -> list[Row]:
+    rows = []
+    cases: list[tuple[str, Any, int, float]] = [
+        ("Swiss roll 5000", make_swiss_roll(5000, random_state=0)[0], 2, 2.0),
+        ("Swiss roll 50,000", make_swiss_roll(50_000, random_state=0)[0], 2, 2.0),
+        ("digits", load_digits().data, 10, 2.0),
+        ("mnist10k", mnist(), 2, 3.0),
+    ]
+    for name, X, d, bar in cases:
+        if X is None:
+            continue
+        for solver in ("arpack", "amg"):
+            theirs: Callable[[], Any] | None = None
+            if solver == "arpack" or peer("pyamg") is not None:
+                theirs = _sklearn_eigenmaps(X, d, solver)
+            rows.append(
+                race(
+                    f"LaplacianEigenmaps, {name}, k = 10, d = {d}",
+                    threads,
+                    lambda X=X, d=d: manifast.LaplacianEigenmaps(d, n_neighbors=10).fit(X),
+                    f"scikit-learn kneighbors_graph + SpectralEmbedding, {solver}",
+                    theirs,
+                    bar=bar,
+                    difference=_worse_quotients,
+                    tolerance=1e-6,
+                    repeats=(2, 7),
+                )
+            )
+    return rows
+
+
+def _sklearn_eigenmaps(X: Any, d: int, solver: str) -> Callable[[], Any]:
+    beta = mean_sq_distance(X)
+
+    def fit() -> Any:
+        graph = kneighbors_graph(X, 10, mode="distance")
+        graph = graph.maximum(graph.T)
+        graph.data = np.exp(-(graph.data**2) / beta)
+        return SpectralEmbedding(d, affinity="precomputed", eigen_solver=solver, random_state=0).fit(graph)
+
+    return fit
+
+
+def _worse_quotients(ours: Any, theirs: Any) -> float:
+    """How much larger our sum of Rayleigh quotients is than theirs, on the same graph: 0 where ours is as good."""
+    W = ours.affinity_matrix_
+    degrees = W.sum(axis=1)
+
+    def quotients(Z: Any) -> Any:
+        Z = Z.astype(np.float64)
+        Z = Z - degrees @ Z / degrees.sum()
+        return la.eigh(Z.T @ (degrees[:, None] * Z - W @ Z), Z.T @ (degrees[:, None] * Z), eigvals_only=True).sum()
+
+    return max(0.0, float(quotients(ours.embedding_) / quotients(theirs.embedding_) - 1))
+
+
+def local_methods(threads: int) -> list[Row]:
+    X = make_swiss_roll(5000, random_state=0)[0]
+    tapkee = peer("tapkee")
+    rows = []
+    for ours, method, tapkee_method, bar in (
+        (manifast.LocallyLinearEmbedding(2, n_neighbors=10), "standard", "lle", 4.0),
+        (manifast.LTSA(2, n_neighbors=10), "ltsa", "ltsa", 20.0),
+    ):
+        name = f"{type(ours).__name__}, Swiss roll 5000, k = 10"
+        theirs = SkLLE(n_components=2, n_neighbors=10, method=method, random_state=0)
+        rows.append(
+            race(
+                name,
+                threads,
+                lambda ours=ours: ours.fit(X).embedding_,
+                f"scikit-learn LocallyLinearEmbedding, {method}",
+                lambda theirs=theirs: theirs.fit(X).embedding_,
+                bar=bar,
+                difference=_angle,
+                tolerance=1e-3,
+                repeats=(2, 5),
+            )
+        )
+        embed = _tapkee(tapkee, X, tapkee_method)
+        rows.append(
+            race(
+                name,
+                threads,
+                lambda ours=ours: ours.fit(X).embedding_,
+                f"tapkee {tapkee_method}",
+                embed,
+                bar=2.0,
+                difference=_angle,
+                tolerance=0.2,  # its own regularisation and neighbourhoods
+                repeats=(2, 5),
+            )
+        )
+    return rows
+
+
+def _tapkee(tapkee: Any, X: Any, method: str) -> Callable[[], Any] | None:
+    if tapkee is None:
+        return None
+    data = np.asfortranarray(X.T)
+    return lambda: np.asarray(tapkee.embed(data, method=method, num_neighbors=10, target_dimension=2))
+
+
+def _angle(ours: Any, theirs: Any) -> float:
+    centred = [Y - Y.mean(axis=0) for Y in (ours, theirs)]
+    return float(la.subspace_angles(*centred)[0])
+
+
+def isomaps(threads: int) -> list[Row]:
+    X, t = make_swiss_roll(5000, random_state=0)
+    truth = np.column_stack([0.5 * (t * np.sqrt(1 + t * t) + np.arcsinh(t)), X[:, 1]])
+
+    def worse(ours: Any, theirs: Any) -> float:
+        scores = [LinearRegression().fit(Y, truth).score(Y, truth) for Y in (ours, theirs)]
+        return float(scores[1] - scores[0])
+
+    def ours(landmarks: int | None = None) -> Any:
+        return manifast.Isomap(2, n_neighbors=10, n_landmarks=landmarks).fit(X).embedding_
+
+    def theirs() -> Any:
+        return SkIsomap(n_components=2, n_neighbors=10).fit(X).embedding_
+
+    few = {"difference": _angle, "tolerance": 1e-3, "repeats": (1, 3)}
+    name = "Isomap, Swiss roll 5000, k = 10"
+    return [
+        race(name, threads, ours, "scikit-learn Isomap", theirs, bar=3.0, **few),
+        race(name, threads, ours, "tapkee isomap", _tapkee(peer("tapkee"), X, "isomap"), bar=3.0, **few),
+        race(
+            f"{name}, 500 landmarks",
+            threads,
+            lambda: ours(500),
+            "scikit-learn Isomap, exact",
+            theirs,
+            bar=20.0,
+            difference=worse,
+            tolerance=0.01,
+            repeats=(1, 3),
+        ),
+    ]
+
+
+def lgrm(threads: int) -> Row:
+    X = make_swiss_roll(2000, random_state=0)[0]
+    return race(
+        "LGRM, Swiss roll 2000, k = 8",
+        threads,
+        lambda: manifast.LGRM(2, n_neighbors=8, sigma=10.0).fit(X).embedding_,
+        "plain NumPy (inverse and eigh)",
+        lambda: plain_lgrm(X, 8, 1e-3, 1e-4, 10.0, 2),
+        bar=10.0,
+        difference=_angle,
+        tolerance=1e-4,
+        repeats=(2, 5),
+    )
+
+
+def plain_lgrm(X: Any, k: int, mu: float, gamma: float, sigma: float, d: int) -> Any:
+    """LGRM eqs. 10 to 19 as they read."""
+    n = len(X)
+    squares = np.sum(X**2, axis=1)[:, None] + np.sum(X**2, axis=1) - 2 * X @ X.T
+    cliques = np.argsort(squares, axis=1)[:, :k]
+    L = np.zeros((n, n))
+    H_k = np.eye(k) - 1 / k
+    for clique in cliques:
+        U, _, _ = np.linalg.svd(H_k @ X[clique], full_matrices=False)
+        L[np.ix_(clique, clique)] += H_k - U[:, :d] @ U[:, :d].T
+    H = np.eye(n) - 1 / n
+    K = np.exp(-squares / sigma**2)
+    L_g = gamma * H @ np.linalg.inv(H @ K @ H + gamma * np.eye(n)) @ H
+    return np.linalg.eigh(L + mu * L_g)[1][:, 1 : d + 1]
+
+
+def transforms(threads: int) -> list[Row]:
+    X, new = make_swiss_roll(1000, random_state=0)[0], make_swiss_roll(10_000, random_state=1)[0]
+    rows = []
+    for ours, theirs, bar in (
+        (manifast.LocallyLinearEmbedding(2, n_neighbors=10), SkLLE(n_components=2, n_neighbors=10), 8.0),
+        (manifast.Isomap(2, n_neighbors=10), SkIsomap(n_components=2, n_neighbors=10), 4.0),
+    ):
+        ours.fit(X)
+        theirs.fit(X)
+        signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
+        rows.append(
+            race(
+                f"{type(ours).__name__}.transform, 10,000 rows, n = 1000, k = 10",
+                threads,
+                lambda ours=ours, signs=signs: ours.transform(new) * signs,
+                f"scikit-learn {type(theirs).__name__}.transform",
+                lambda theirs=theirs: theirs.transform(new),
+                bar=bar,
+                tolerance=1e-4,
+            )
+        )
+    return rows
+
+
+def mnist() -> Any:
+    folder = os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data"
+    file = Path(folder) / "mnist10k.npz"
+    return np.load(file)["images"].reshape(10_000, -1) / 255.0 if file.exists() else None

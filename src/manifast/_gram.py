@@ -1,0 +1,86 @@
+"""Kernel functions K(x, y) by name: their matrix on the training rows, and kernel maps of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from manifast._validation import Array, as_number, as_positive
+from manifast.kernels import _affine_product, gaussian, rbf_apply, sq_distances
+
+KERNELS = ("linear", "rbf", "poly", "precomputed")
+_SAMPLE = 1000  # rows that are looked at for the median distance
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One of the named kernels with its parameters settled.
+
+    "rbf": exp(-|x - y|² / sigma²); "linear": x·y; "poly": (x·y + coef0)^degree; "precomputed": rows are rows of K.
+    """
+
+    name: str
+    sigma: float = 1.0
+    degree: int = 3
+    coef0: float = 1.0
+
+    @classmethod
+    def of(cls, name: str, X: Array, *, sigma: Any = None, degree: int = 3, coef0: float = 1.0) -> Kernel:
+        """The kernel for these training rows: `sigma=None` is the median distance between them."""
+        if name not in KERNELS:
+            raise ValueError(f"kernel must be None or one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
+        if name == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X must be the square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead."
+            )
+        width = 1.0
+        if name == "rbf":
+            width = median_distance(X) if sigma is None else as_positive(sigma, "sigma")
+        return cls(name, width, int(as_number(degree, "degree", minimum=1)), float(coef0))
+
+    def matrix(self, X: Array) -> Array:
+        """K on the training rows, exactly symmetric, in float64."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.name == "rbf":
+            return gaussian(X, sigma=self.sigma)
+        if self.name == "precomputed":
+            return 0.5 * (X + X.T)
+        products: Array = X @ X.T
+        return 0.5 * (products + products.T) if self.name == "linear" else (products + self.coef0) ** self.degree
+
+    def apply(self, X: Array, train: Array | None, dual: Array, intercept: Array) -> Array:
+        """K(X, train) @ dual + intercept, row by row the same for any batch."""
+        dtype = np.result_type(X, dual)
+        X, dual = X.astype(dtype, copy=False), dual.astype(dtype, copy=False)
+        if train is None:  # precomputed
+            values = X
+        elif self.name == "rbf":
+            return np.asarray(rbf_apply(X, train, dual, sigma=self.sigma) + intercept.astype(dtype))
+        else:
+            values = _affine_product(X, np.ascontiguousarray(train.T, dtype=dtype))
+            if self.name == "poly":
+                values = (values + dtype.type(self.coef0)) ** self.degree
+        return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
+
+
+def median_distance(X: Array) -> float:
+    """Median distance between rows, over at most a thousand of them taken at even steps; 1 where it would be 0."""
+    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SAMPLE)).astype(int))]
+    squares = sq_distances(np.asarray(rows, dtype=np.float64))
+    upper = squares[np.triu_indices(len(rows), 1)]
+    positive = upper[upper > 0]
+    if not len(positive):
+        return 1.0
+    return float(np.sqrt(np.median(upper)) or np.sqrt(np.median(positive)))
+
+
+def kernel_features(K: Array) -> Array:
+    """Rows whose inner products are K: cliques and distances in the kernel's space without its features."""
+    values, vectors = la.eigh(np.asarray(0.5 * (K + K.T), dtype=np.float64))
+    kept = values > 1e-12 * max(float(values[-1]), np.finfo(float).tiny)
+    if values[0] < -1e-8 * values[-1]:
+        raise ValueError(f"X must be a positive semidefinite kernel matrix. Got an eigenvalue of {values[0]:.3g}.")
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))

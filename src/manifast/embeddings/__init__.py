@@ -1,0 +1,24 @@
+"""The estimators: each is a choice of objective, smoother and solve, and has a `transform` for new rows."""
+
+from manifast.embeddings._base import expected_failed_checks
+from manifast.embeddings.linear import LPP, SpectralRegression
+from manifast.embeddings.unsupervised import (
+    LGRM,
+    LTSA,
+    Isomap,
+    LaplacianEigenmaps,
+    LocallyLinearEmbedding,
+    LocalRegressionEmbedding,
+)
+
+__all__ = [
+    "LGRM",
+    "LPP",
+    "LTSA",
+    "Isomap",
+    "LaplacianEigenmaps",
+    "LocalRegressionEmbedding",
+    "LocallyLinearEmbedding",
+    "SpectralRegression",
+    "expected_failed_checks",
+]

@@ -1,0 +1,93 @@
+"""Objectives (A, B): which rows belong together. An embedding minimises tr(Y'AY) subject to Y'BY = I.
+
+All are positive semidefinite and vanish on constants, which the solver is told to leave out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifast._local import alignment_matrix, barycenter_weights, lle_matrix
+from manifast._validation import Array, is_sparse
+from manifast.kernels import laplacian
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A and B of one problem; B is None for the identity, or the vector of a diagonal."""
+
+    A: Any
+    B: Array | None = None
+
+    @property
+    def weights(self) -> Array:
+        """The diagonal of B."""
+        return np.ones(self.A.shape[0]) if self.B is None else self.B
+
+    @property
+    def constant(self) -> Array:
+        return np.ones(self.A.shape[0])
+
+
+def laplacian_eigenmaps(W: Any) -> Objective:
+    """Laplacian eigenmaps (Belkin and Niyogi 2003): L = D - W against D. Rows without edges weigh nothing."""
+    L, degrees = laplacian(W)
+    L, degrees = L.astype(np.float64), degrees.astype(np.float64)
+    lonely = degrees <= 0
+    if lonely.any():
+        degrees = np.where(lonely, degrees[~lonely].min(initial=1.0), degrees)
+    return Objective(L, degrees)
+
+
+def reconstruction(X: Array, neighbors: Array, bridges: Array, *, reg: float) -> Objective:
+    """LLE (Roweis and Saul 2000): (I - W)'(I - W), every row rebuilt from its neighbours with weights that sum to 1.
+
+    A bridge (i, j) between components adds the reconstruction of i from its nearest and j, and the other way round.
+    """
+    M = lle_matrix(X, neighbors, reg=reg)
+    for i, j in np.vstack([bridges, bridges[:, ::-1]]):
+        near = np.append(neighbors[i][neighbors[i] != j][: max(neighbors.shape[1] - 1, 0)], j)
+        weights = barycenter_weights(X, near[None], queries=X[i : i + 1], reg=reg)[0]
+        rows, v = np.append(i, near), np.append(1.0, -weights)
+        M = M + _block(np.outer(v, v), rows, len(X))
+    return Objective(sp.csr_array(M))
+
+
+def alignment(X: Array, cliques: Array, bridges: Array, *, dim: int, gamma: float = 0.0) -> Objective:
+    """LTSA and local regression: Σ_i S_i A_i S_i' with A_i = H - U diag(s²/(s²+γ)) U' (LGRM eqs. 10 to 12).
+
+    U and s are the leading singular vectors and values of the centred clique; γ = 0 is the alignment matrix of LTSA
+    (Zhang and Zha 2004). A bridge (i, j) adds a clique of the nearest rows of both its ends.
+    """
+    k = cliques.shape[1]
+    if len(bridges):
+        joint = []
+        for i, j in bridges:
+            mixed = np.stack([np.append(i, cliques[i]), np.append(j, cliques[j])]).T.ravel()
+            _, first = np.unique(mixed, return_index=True)
+            joint.append(mixed[np.sort(first)][:k])
+        cliques = np.vstack([cliques, joint])
+    return Objective(alignment_matrix(X, cliques, dim=dim, gamma=gamma))
+
+
+def given(A: Any, n: int) -> Objective:
+    """A local Laplacian of the user's own: symmetric, with rows that sum to zero."""
+    A = sp.csr_array(A, dtype=np.float64) if is_sparse(A) else np.asarray(A, dtype=np.float64)
+    if A.shape != (n, n):
+        raise ValueError(f"local must be a matrix of shape ({n}, {n}) for {n} rows of X. Got shape {A.shape} instead.")
+    largest = abs(A).max()
+    if not np.isfinite(largest) or abs(A - A.T).max() > 1e-8 * largest:
+        raise ValueError("local must be a symmetric matrix of finite numbers. Got one that is not.")
+    if abs(A.sum(axis=1)).max() > 1e-6 * largest * n:
+        raise ValueError("local must be a Laplacian, whose rows sum to zero. Got rows that do not.")
+    return Objective(A)
+
+
+def _block(values: Array, rows: Array, n: int) -> sp.csr_array:
+    """A small matrix at rows and columns `rows` of an n × n one."""
+    where = np.repeat(rows, len(rows)), np.tile(rows, len(rows))
+    return sp.coo_array((values.ravel(), where), shape=(n, n)).tocsr()

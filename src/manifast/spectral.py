@@ -1,0 +1,525 @@
+"""A few smallest eigenvectors of A z = λ B z: the one place that decides how to find them.
+
+The rules, from measurements on neighbour graphs (2 cores, AVX2):
+
+* dense A, small or with many vectors wanted: LAPACK's eigh. Other dense A: Cholesky of A + σB and block Lanczos on
+  the inverse; one factorisation is several times cheaper than the tridiagonal reduction of eigh.
+* sparse A: the same with a sparse Cholesky while its predicted work is small. Beyond that, a graph Laplacian goes to
+  the multilevel solver, which needs no factor; every other matrix is still factored, as nothing else converges for the
+  nearly singular matrices of LLE and LTSA.
+* sparse plus low rank (`LowRankSum`): the sparse factor and the Woodbury formula.
+* matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues.
+
+A block has as many vectors as are wanted, so repeated eigenvalues are found with their multiplicity. Everything is
+computed in float64 from a fixed start; signs are fixed; residuals are checked and a warning tells when they are large.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from manifast._factor import SparseCholesky
+from manifast._multilevel import laplacian_eigenvectors
+from manifast._validation import Array, is_sparse
+
+__all__ = ["LowRankSum", "fix_signs", "smallest_eigenvectors"]
+
+METHODS = ("dense", "direct", "multilevel", "lanczos")
+Operator = Callable[[Array], Array]
+
+# Up to here LAPACK's eigh is as fast as a factorisation and Lanczos steps.
+_DENSE_ROWS = 400
+# A sparse factor of this much work takes about as long as the multilevel solver needs for any graph.
+_DIRECT_FLOPS = 3e8
+# Relative residual of the inverted operator at which a vector counts as found, and what is worth a warning.
+_TOLERANCE = 1e-11
+_WARN_RESIDUAL = 1e-7
+# Eigenvalues of the inverse below this, relative to the largest, are looked for once more without it.
+_CLEAR = 1e-6
+
+
+@dataclass(frozen=True)
+class LowRankSum:
+    """The symmetric matrix S + U diag(c) U': S sparse (n, n), U dense (n, r), c (r,) without zeros."""
+
+    sparse: Any
+    factor: Array
+    weights: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.factor.shape[0], self.factor.shape[0]
+
+    def __matmul__(self, block: Array) -> Array:
+        low_rank: Array = self.factor @ ((self.weights * (self.factor.T @ block).T).T)
+        return np.asarray(self.sparse @ block) + low_rank
+
+    def toarray(self) -> Array:
+        return np.asarray(self.sparse.toarray() + (self.factor * self.weights) @ self.factor.T)
+
+
+def smallest_eigenvectors(
+    A: Any,
+    k: int,
+    B: Any = None,
+    *,
+    null: Any = None,
+    method: str = "auto",
+    tol: float = _TOLERANCE,
+    max_iter: int = 300,
+    n_threads: int | None = None,
+    verbose: bool = False,
+) -> tuple[Array, Array]:
+    """The k smallest eigenvalues of A z = λ B z and their vectors.
+
+    Parameters
+    ----------
+    A : array, sparse matrix, LowRankSum or LinearOperator of shape (n, n)
+        Symmetric. Matrices that are nearly singular, as all Laplacians are, are what this is made for.
+    k : int
+        How many: at most n, less the columns of `null`, and at most the rank of B.
+    B : None, vector, array or sparse matrix, optional
+        Symmetric and positive semidefinite; a vector is a diagonal. Where B is singular only the finite eigenvalues
+        count, and A must be positive definite on the null space of B.
+    null : array of shape (n,) or (n, q), optional
+        Eigenvectors known beforehand, such as the constant of a Laplacian, which are left out. The result is
+        B-orthogonal to them.
+    method : {"auto", "dense", "direct", "multilevel", "lanczos"}
+        How; "auto" follows the rules at the top of the module.
+    tol : float
+        Relative residual at which a vector counts as found.
+    max_iter : int
+        Bound on the block steps of the iterative methods.
+    n_threads : int, optional
+    verbose : bool
+        Print what was chosen and how it went.
+
+    Returns
+    -------
+    values : array of shape (k,)
+        Ascending.
+    vectors : array of shape (n, k)
+        Z'BZ = I. The entry of largest magnitude of every column is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.spectral import smallest_eigenvectors
+    >>> values, vectors = smallest_eigenvectors(np.diag([3.0, 1.0, 2.0]), 2)
+    >>> values.round(12), vectors.round(12).tolist()
+    (array([1., 2.]), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    """
+    problem = _Problem.of(A, B, null)
+    limit = problem.n - problem.null.shape[1]
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= limit:
+        raise ValueError(f"k must be an integer from 1 to {limit} for a matrix of size {problem.n}. Got {k!r} instead.")
+    if method not in ("auto", *METHODS):
+        raise ValueError(
+            f"method must be 'auto', 'dense', 'direct', 'multilevel' or 'lanczos'. Got {method!r} instead."
+        )
+    k = int(k)
+    if method == "auto":
+        method = problem.choose(k, n_threads)
+    if verbose:
+        print(f"smallest_eigenvectors: n = {problem.n}, k = {k}, {method}")
+    if method == "dense":
+        values, vectors = problem.dense(k)
+    elif method == "lanczos":
+        values, vectors = problem.lanczos(k, tol, max_iter)
+    elif method == "multilevel":
+        values, vectors = problem.multilevel(k, tol, max_iter, n_threads, verbose)
+    else:
+        values, vectors = problem.direct(k, tol, max_iter, n_threads)
+    order = np.argsort(values, kind="stable")
+    values, vectors = values[order], fix_signs(vectors[:, order])
+    _check_residuals(problem, values, vectors)
+    return values, vectors
+
+
+def fix_signs(vectors: Array) -> Array:
+    """Columns turned so that the entry of largest magnitude is positive; of several within 1e-6 the first decides."""
+    magnitude = np.abs(vectors)
+    first = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0, initial=0.0), axis=0)
+    signs = np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return (vectors * signs).astype(vectors.dtype, copy=False)
+
+
+class _Problem:
+    """A z = λ B z with known eigenvectors to leave out. A diagonal B is divided out: A becomes B^-1/2 A B^-1/2."""
+
+    def __init__(self, A: Any, B: Any, null: Array, roots: Array | None, graph: sp.csr_array | None) -> None:
+        self.A, self.B, self.null, self.graph = A, B, null, graph
+        self.n = int(A.shape[0])
+        self._roots = roots  # of the diagonal B that was divided out
+        self._factor: SparseCholesky | None = None
+        self.scale = 1.0 if isinstance(A, LinearOperator) else self._norm(A)
+        self.b_scale = 1.0 if B is None else self._norm(B)
+
+    @classmethod
+    def of(cls, A: Any, B: Any, null: Any) -> _Problem:
+        A = _as_operand(A, "A")
+        n = A.shape[0]
+        B = None if B is None else _as_operand(B, "B", n)
+        vectors = np.zeros((n, 0)) if null is None else np.asarray(null, dtype=np.float64).reshape(n, -1)
+        graph = _laplacian_graph(A, B)
+        roots = None
+        if isinstance(B, np.ndarray) and B.ndim == 1:
+            if B.min(initial=1.0) > 1e-14 * B.max(initial=0.0):
+                roots, B = np.sqrt(B), None
+                A = _scaled(A, 1.0 / roots)
+                vectors = vectors * roots[:, None]
+            else:
+                B = sp.diags_array(B, format="csr")
+        product = vectors if B is None else np.asarray(B @ vectors)
+        if vectors.shape[1]:
+            triangle = la.cholesky(vectors.T @ product)
+            vectors = la.solve_triangular(triangle, vectors.T, trans="T").T
+        return cls(A, B, vectors, roots, graph)
+
+    @staticmethod
+    def _norm(A: Any) -> float:
+        """A bound on the size of all eigenvalues."""
+        if isinstance(A, LowRankSum):
+            return _Problem._norm(A.sparse) + float(np.abs(A.weights).max() * np.linalg.norm(A.factor, 2) ** 2)
+        largest = abs(A).sum(axis=1).max() if A.shape[0] else 0.0
+        return float(largest) or 1.0
+
+    def restore(self, vectors: Array) -> Array:
+        """Vectors of the original problem."""
+        return vectors if self._roots is None else vectors / self._roots[:, None]
+
+    def choose(self, k: int, n_threads: int | None) -> str:
+        if isinstance(self.A, LinearOperator):
+            return "lanczos"
+        if self.n <= _DENSE_ROWS or (8 * k > self.n and self.n <= 5000):
+            return "dense"
+        if self.graph is not None and self.analysis(n_threads, _DIRECT_FLOPS).flops > _DIRECT_FLOPS:
+            return "multilevel"
+        return "direct"
+
+    def analysis(self, n_threads: int | None, max_flops: float | None = None) -> SparseCholesky:
+        """Ordering and symbolic factorisation of the sparse part, kept for the factorisation that may follow."""
+        if self._factor is None or (max_flops is None and not self._factor.feasible):
+            pattern = self.A.sparse if isinstance(self.A, LowRankSum) else self.A
+            if self.B is not None:
+                pattern = abs(pattern) + abs(sp.csr_array(self.B))
+            self._factor = SparseCholesky(sp.csr_array(pattern), max_flops=max_flops, n_threads=n_threads)
+        return self._factor
+
+    def dense(self, k: int) -> tuple[Array, Array]:
+        A, B = _dense(self.A), None if self.B is None else _dense(self.B)
+        scale = self.scale / self.b_scale
+        image = self.null if B is None else B @ self.null
+        A = A + 2 * scale * (image @ image.T)  # null vectors move to the far end
+        if B is None:
+            values, vectors = la.eigh(A, subset_by_index=(0, k - 1))
+            return values, self.restore(vectors)
+        # B v = θ (A + σB) v with θ = 1 / (λ + σ): infinite eigenvalues are at θ = 0, whatever the rank of B.
+        for shift in _shifts(scale):
+            try:
+                theta, vectors = la.eigh(B, A + shift * B, subset_by_index=(self.n - k, self.n - 1))
+                break
+            except la.LinAlgError:
+                continue
+        else:
+            raise la.LinAlgError("A + σB is not positive definite for any shift σ: A must be so on the null space of B")
+        if theta[0] <= 1e-13 * theta[-1]:
+            _refuse_infinite(int(np.sum(theta > 1e-13 * theta[-1])), k)
+        return 1.0 / theta - shift, vectors / np.sqrt(theta)
+
+    def direct(self, k: int, tol: float, max_iter: int, n_threads: int | None) -> tuple[Array, Array]:
+        solve = self._factored(n_threads)
+        inner = None if self.B is None else self._apply_b
+        invert = solve if inner is None else lambda block: solve(inner(block))
+        theta, vectors = np.empty(0), np.empty((self.n, 0))
+        while len(theta) < k:
+            # Rounding of the largest θ hides those far below it: these come next, with the others projected out.
+            left_out = np.hstack([self.null, vectors])
+            more, found = _largest(invert, self.n, k - len(theta), inner, left_out, tol, max_iter, relative=True)
+            if len(more) == 0 or more[0] <= 1e-13 * theta.max(initial=0.0):
+                _refuse_infinite(len(theta), k)
+            clear = more > _CLEAR * more[0]
+            theta, vectors = np.append(theta, more[clear]), np.hstack([vectors, found[:, clear]])
+        if inner is not None:
+            vectors = solve(inner(vectors)) / theta  # out of the null space of B
+        applied = self.apply(vectors)
+        return np.einsum("ij,ij->j", vectors, applied), self.restore(vectors)
+
+    def lanczos(self, k: int, tol: float, max_iter: int) -> tuple[Array, Array]:
+        if self.B is not None:
+            raise ValueError("B must be None or a vector for method 'lanczos'. Got a matrix instead.")
+        values, vectors = _largest(lambda block: -self.apply(block), self.n, k, None, self.null, tol, max_iter)
+        if isinstance(self.A, LinearOperator):
+            self.scale = float(np.abs(values).max())
+        return -values, self.restore(vectors)
+
+    def multilevel(
+        self, k: int, tol: float, max_iter: int, n_threads: int | None, verbose: bool
+    ) -> tuple[Array, Array]:
+        if self.graph is None:
+            raise ValueError("A must be the Laplacian of a graph and B its degrees for method 'multilevel'.")
+        trivial = self.null.shape[1] == 0
+        wanted = k - 1 if trivial else k
+        constant = np.full((self.n, 1), 1.0 / np.sqrt(self.graph.sum()))
+        if wanted == 0:
+            return np.zeros(1), constant
+        values, vectors, _, _ = laplacian_eigenvectors(
+            self.graph, wanted, tol=max(tol, 1e-12), max_iter=max_iter, n_threads=n_threads, verbose=verbose
+        )
+        if trivial:
+            return np.append(0.0, values), np.hstack([constant, vectors])
+        return values, vectors
+
+    def apply(self, block: Array) -> Array:
+        return np.asarray(self.A.matmat(block) if isinstance(self.A, LinearOperator) else self.A @ block)
+
+    def _apply_b(self, block: Array) -> Array:
+        return np.asarray(self.B @ block)
+
+    def _factored(self, n_threads: int | None) -> Operator:
+        """The solver for A + σB, positive definite with a shift σ that is as small as rounding allows."""
+        scale = self.scale / self.b_scale
+        for shift in _shifts(scale):
+            if shift > 1e-6 * scale and self.B is None:
+                break
+            try:
+                return self._solver(shift, n_threads)
+            except la.LinAlgError:
+                continue
+        if self.B is None:
+            # Not semidefinite: just below the smallest eigenvalue, which is then far from the others.
+            lowest = -_largest(lambda block: -self.apply(block), self.n, 1, None, self.null, 1e-3, 50)[0][0]
+            for factor in (1.001, 1.01, 1.1, 2.0):
+                try:
+                    return self._solver(abs(lowest) * factor, n_threads)
+                except la.LinAlgError:
+                    continue
+        raise la.LinAlgError("A + σB is not positive definite for any shift σ: A must be so on the null space of B")
+
+    def _solver(self, shift: float, n_threads: int | None) -> Operator:
+        if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray):
+            shifted = _dense(self.A).copy()
+            if self.B is None:
+                shifted.flat[:: self.n + 1] += shift
+            else:
+                shifted += shift * _dense(self.B)
+            factor = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            return lambda block: la.cho_solve(factor, block, check_finite=False)
+        sparse = self.A.sparse if isinstance(self.A, LowRankSum) else self.A
+        cholesky = self.analysis(n_threads)
+        if self.B is None:
+            cholesky.factor(sparse, shift)
+        else:
+            cholesky.factor(sp.csr_array(sparse + shift * self.B))
+        if not isinstance(self.A, LowRankSum):
+            return cholesky.solve
+        # Woodbury: (S + U C U')^-1 = S^-1 - S^-1 U (C^-1 + U' S^-1 U)^-1 U' S^-1
+        U = self.A.factor
+        solved = cholesky.solve(np.ascontiguousarray(U))
+        middle = la.lu_factor(np.diag(1.0 / self.A.weights) + U.T @ solved)
+
+        def solve(block: Array) -> Array:
+            first = cholesky.solve(np.ascontiguousarray(block))
+            return np.asarray(first - solved @ la.lu_solve(middle, U.T @ first))
+
+        return solve
+
+
+def _shifts(scale: float) -> Array:
+    """Shifts to try: hardly above rounding for what is positive semidefinite, up to a bound for what is not."""
+    return np.append(scale * np.array([1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1]), 1.01 * scale)
+
+
+def _largest(
+    operator: Operator,
+    n: int,
+    k: int,
+    inner: Operator | None,
+    null: Array,
+    tol: float,
+    max_iter: int,
+    *,
+    relative: bool = False,
+) -> tuple[Array, Array]:
+    """The k largest eigenvalues of an operator that is symmetric in the inner product of `inner`, by block Lanczos.
+
+    All directions so far are orthogonalised against, twice; when the basis is full it is restarted from its best Ritz
+    vectors. `relative`: residuals are measured against each eigenvalue, else against the largest.
+    """
+    room = n - null.shape[1]
+    block = min(k + max(2, k // 8), room)
+    most = min(max(6 * block, 40), room)
+    image = (lambda v: v) if inner is None else inner
+    rng = np.random.default_rng(0)
+    basis, images = np.empty((n, most), order="F"), np.empty((n, most if inner is not None else 0), order="F")
+    if inner is None:
+        images = basis
+    null_image = image(null)
+    projected = np.zeros((most, most))
+    refill = inner is None  # where B is singular, vectors may run out
+    start = operator(rng.standard_normal((n, block)))
+    fresh = _orthonormal(start, basis[:, :0], images[:, :0], null, null_image, image, refill)
+    size, theta, ritz = 0, np.empty(0), np.empty((0, 0))
+    for _ in range(max_iter):
+        if fresh.shape[1] == 0:
+            break
+        new = slice(size, size + fresh.shape[1])
+        basis[:, new] = fresh
+        if inner is not None:
+            images[:, new] = image(fresh)
+        size = new.stop
+        result = operator(np.ascontiguousarray(fresh))
+        coefficients = images[:, :size].T @ result
+        projected[:size, new] = coefficients
+        projected[new, :size] = coefficients.T
+        result = result - null @ (null_image.T @ result) - basis[:, :size] @ coefficients
+        theta, ritz = la.eigh(projected[:size, :size], driver="evd")
+        theta, ritz = theta[::-1], ritz[:, ::-1]
+        if size >= room:
+            break
+        # |operator y - θ y| of a Ritz vector is what the last block adds to it.
+        gram = result.T @ image(result)
+        last = ritz[new, :k]
+        residual = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", last, gram, last), 0.0))
+        largest = np.abs(theta).max()
+        allowed = np.maximum(tol * np.abs(theta[:k]), 1e-15 * largest) if relative else tol * largest
+        if size >= k and (residual <= allowed).all():
+            break
+        if size + min(block, room - size) > most:
+            keep = min(k + block, size - 1, most - block)
+            basis[:, :keep] = basis[:, :size] @ ritz[:, :keep]
+            if inner is not None:
+                images[:, :keep] = images[:, :size] @ ritz[:, :keep]
+            projected[:] = 0.0
+            projected[np.arange(keep), np.arange(keep)] = theta[:keep]
+            size = keep
+        width = min(block, room - size, most - size)
+        fresh = _orthonormal(result[:, :width], basis[:, :size], images[:, :size], null, null_image, image, refill)
+    return theta[:k].copy(), basis[:, :size] @ ritz[:, :k]
+
+
+def _orthonormal(
+    block: Array, basis: Array, images: Array, null: Array, null_image: Array, image: Operator, refill: bool
+) -> Array:
+    """An orthonormal block (in the inner product of `image`) orthogonal to basis and null vectors.
+
+    Directions that vanish against these are replaced by others from a fixed sequence (`refill`), or dropped.
+    """
+    rng = np.random.default_rng(1)
+    orthonormal: Array = block[:, :0]
+    for _ in range(4):
+        before = _lengths(block, image(block))
+        for _ in range(2):
+            block = block - null @ (null_image.T @ block)
+            block = block - basis @ (images.T @ block)
+        product = image(block)
+        lengths = _lengths(block, product)
+        sound = lengths > 1e-12 * before
+        gram = (block.T @ product)[np.ix_(sound, sound)] / np.outer(lengths[sound], lengths[sound])
+        values, vectors = la.eigh(gram) if sound.any() else (np.empty(0), np.empty((0, 0)))
+        good = values > 1e-8
+        orthonormal = (block[:, sound] / lengths[sound]) @ (vectors[:, good] / np.sqrt(values[good]))
+        missing = block.shape[1] - orthonormal.shape[1] if refill else 0
+        if missing == 0 and values[good].min(initial=1.0) > 1e-2:
+            return orthonormal
+        block = np.hstack([orthonormal, rng.standard_normal((block.shape[0], missing))])
+    return orthonormal
+
+
+def _lengths(block: Array, product: Array) -> Array:
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->j", block, product), 0.0)))
+
+
+def _refuse_infinite(finite: int, k: int) -> None:
+    raise ValueError(
+        f"k must be at most the number of finite eigenvalues, which is the rank of B: {finite}. Got {k} instead."
+    )
+
+
+def _check_residuals(problem: _Problem, values: Array, vectors: Array) -> None:
+    inside = vectors if problem._roots is None else vectors * problem._roots[:, None]
+    right = inside if problem.B is None else problem._apply_b(inside)
+    difference = problem.apply(inside) - right * values
+    image = problem.null if problem.B is None else problem._apply_b(problem.null)
+    residual = np.linalg.norm(difference - image @ (problem.null.T @ difference), axis=0)
+    allowed = problem.scale * np.linalg.norm(inside, axis=0) + np.abs(values) * np.linalg.norm(right, axis=0)
+    worst = float((residual / allowed).max())
+    if not worst <= _WARN_RESIDUAL:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"smallest_eigenvectors did not converge: relative residuals up to {worst:.1e}. Raise max_iter, ask for "
+            "fewer vectors or use method='direct'.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _as_operand(value: Any, name: str, n: int | None = None) -> Any:
+    """A float64 array, CSR matrix, LowRankSum or LinearOperator that is square, of size n where that is given."""
+    if isinstance(value, LowRankSum):
+        value = LowRankSum(sp.csr_array(value.sparse, dtype=np.float64), value.factor, value.weights)
+    elif is_sparse(value):
+        value = sp.csr_array(value, dtype=np.float64)
+        value.sort_indices()
+    elif not isinstance(value, LinearOperator):
+        value = np.asarray(value, dtype=np.float64)
+        if value.ndim == 1 and value.shape == (n,):
+            if not (np.isfinite(value).all() and value.min(initial=0.0) >= 0):
+                raise ValueError(f"{name} must hold finite numbers that are not negative.")
+            return value
+    if len(value.shape) != 2 or value.shape[0] != value.shape[1] or (n is not None and value.shape[0] != n):
+        size = "square" if n is None else f"of shape ({n}, {n})"
+        raise ValueError(f"{name} must be a matrix that is {size}. Got shape {value.shape} instead.")
+    entries = value if isinstance(value, np.ndarray) else getattr(value, "data", None)
+    if isinstance(entries, np.ndarray) and not np.isfinite(entries).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity.")
+    if not isinstance(value, LinearOperator | LowRankSum):
+        difference = abs(value - value.T)
+        if difference.max() > 1e-8 * abs(value).max():
+            raise ValueError(f"{name} must be symmetric. Got entries that differ by up to {difference.max():.3g}.")
+    return value
+
+
+def _laplacian_graph(A: Any, B: Any) -> sp.csr_array | None:
+    """The graph of which A is the Laplacian and B the degrees, None where they are not."""
+    if not (isinstance(A, sp.csr_array) and isinstance(B, np.ndarray) and B.ndim == 1):
+        return None
+    degrees = A.diagonal()
+    if not (degrees.min(initial=1.0) > 0 and np.allclose(degrees, B, rtol=1e-10, atol=0)):
+        return None
+    if np.abs(A.sum(axis=1)).max() > 1e-10 * degrees.max():
+        return None
+    graph = -A
+    graph.setdiag(0.0)
+    graph.eliminate_zeros()
+    return graph if graph.data.min(initial=0.0) >= 0 else None
+
+
+def _scaled(A: Any, factors: Array) -> Any:
+    """diag(factors) A diag(factors)"""
+    if isinstance(A, np.ndarray):
+        return A * factors[:, None] * factors
+    if isinstance(A, LowRankSum):
+        return LowRankSum(_scaled(A.sparse, factors), A.factor * factors[:, None], A.weights)
+    if isinstance(A, LinearOperator):
+
+        def product(block: Array) -> Array:
+            return np.asarray(factors[:, None] * A.matmat(factors[:, None] * block))
+
+        return LinearOperator(A.shape, matvec=lambda v: product(v.reshape(-1, 1)).ravel(), matmat=product)
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    return sp.csr_array((A.data * factors[rows] * factors[A.indices], A.indices, A.indptr), shape=A.shape)
+
+
+def _dense(A: Any) -> Array:
+    return A if isinstance(A, np.ndarray) else np.asarray(A.toarray())

@@ -1,0 +1,161 @@
+"""The methods written out plainly in NumPy, as their definitions read: dense matrices, loops, full eigensolvers."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as la
+
+
+def sq_dist(X, Y=None):
+    Y = X if Y is None else Y
+    return np.array([[np.sum((x - y) ** 2) for y in Y] for x in X])
+
+
+def mean_sq_distance(X):
+    n = len(X)
+    return sq_dist(X).sum() / (n * (n - 1))
+
+
+def neighbors(X, k, queries=None):
+    """k nearest by (distance, index); without queries a row is not its own neighbour."""
+    D = sq_dist(X if queries is None else queries, X)
+    if queries is None:
+        np.fill_diagonal(D, np.inf)
+    return np.argsort(D, axis=1, kind="stable")[:, :k]
+
+
+def heat_graph(X, k, beta, mode="union"):
+    D, N, n = sq_dist(X), neighbors(X, k), len(X)
+    listed = np.zeros((n, n), bool)
+    for i in range(n):
+        listed[i, N[i]] = True
+    joined = listed | listed.T if mode == "union" else listed & listed.T
+    return np.where(joined, np.exp(-D / beta), 0.0)
+
+
+def laplacian_eigenmaps(W, d):
+    """L z = λ D z, the constant vector dropped, Z'DZ = I."""
+    D = np.diag(W.sum(axis=1))
+    values, vectors = la.eigh(D - W, D)
+    return values[1 : d + 1], vectors[:, 1 : d + 1]
+
+
+def nystrom(x, X, Z, values, k, beta):
+    """z(x) = Σ k(x, x_i) z_i / (d(x) (1 - λ)) over the k nearest, rows at distance 0 left out."""
+    squares = np.sum((X - x) ** 2, axis=1)
+    near = np.argsort(squares, kind="stable")[:k]
+    near = near[squares[near] > 0]
+    weights = np.exp(-(squares[near] - squares[near].min()) / beta)
+    return weights @ Z[near] / (weights.sum() * (1 - values))
+
+
+def barycenter(x, N, reg):
+    """Weights that sum to one and rebuild x from the rows of N."""
+    G = (N - x) @ (N - x).T
+    G = G + (reg * np.trace(G) if np.trace(G) > 0 else reg) * np.eye(len(N))
+    w = np.linalg.solve(G, np.ones(len(N)))
+    return w / w.sum()
+
+
+def lle_matrix(X, N, reg=1e-3):
+    n = len(X)
+    W = np.zeros((n, n))
+    for i in range(n):
+        W[i, N[i]] = barycenter(X[i], X[N[i]], reg)
+    return (np.eye(n) - W).T @ (np.eye(n) - W)
+
+
+def alignment_matrix(X, cliques, dim, gamma):
+    """Σ S_i A_i S_i' with A_i = H - H X'(X H X' + γI)^-1 X H after local PCA (LGRM eqs. 10 to 12)."""
+    n, k = len(X), cliques.shape[1]
+    H = np.eye(k) - 1.0 / k
+    L = np.zeros((n, n))
+    for clique in cliques:
+        U, s, _ = np.linalg.svd(H @ X[clique], full_matrices=False)
+        P = U[:, :dim] * s[:dim]  # the clique after local PCA
+        A = H - H @ P @ np.linalg.solve(P.T @ H @ P + gamma * np.eye(P.shape[1]), P.T @ H)
+        L[np.ix_(clique, clique)] += A
+    return L
+
+
+def smallest(A, d):
+    """Unit eigenvectors of the smallest eigenvalues but the first, which belongs to the constant."""
+    values, vectors = np.linalg.eigh(A)
+    return values[1 : d + 1], vectors[:, 1 : d + 1]
+
+
+def geodesics(X, k):
+    """Floyd and Warshall on the union neighbour graph."""
+    n, N = len(X), neighbors(X, k)
+    G = np.full((n, n), np.inf)
+    np.fill_diagonal(G, 0.0)
+    for i in range(n):
+        for j in N[i]:
+            G[i, j] = G[j, i] = np.sqrt(np.sum((X[i] - X[j]) ** 2))
+    for m in range(n):
+        G = np.minimum(G, G[:, m, None] + G[None, m])
+    return G
+
+
+def isomap(X, k, d):
+    G = geodesics(X, k)
+    H = np.eye(len(X)) - 1.0 / len(X)
+    values, vectors = np.linalg.eigh(-0.5 * H @ G**2 @ H)
+    values, vectors = values[::-1][:d], vectors[:, ::-1][:, :d]
+    return values, vectors * np.sqrt(values)
+
+
+def landmark_isomap(x, X, G, Y, k):
+    """y = -½ (δ² - mean δ²) · Y (Y'Y)^-1 with geodesics through the k nearest training rows."""
+    distance = np.sqrt(np.sum((X - x) ** 2, axis=1))
+    near = np.argsort(distance, kind="stable")[:k]
+    delta = np.min(distance[near, None] + G[near], axis=0)
+    return -0.5 * (delta**2 - np.mean(G**2, axis=0)) @ Y @ np.linalg.inv(Y.T @ Y)
+
+
+def gaussian(X, Y, sigma):
+    return np.exp(-sq_dist(X, Y) / sigma**2)
+
+
+def lgrm(X, cliques, d, mu, gamma, gamma_local, dim, K):
+    """Eqs. 18, 19, 20 and 21 with explicit inverses: eigenvalues, embedding, dual coefficients and intercept."""
+    n = len(X)
+    H = np.eye(n) - 1.0 / n
+    L_g = gamma * H @ np.linalg.inv(H @ K @ H + gamma * np.eye(n)) @ H
+    values, Y = smallest(alignment_matrix(X, cliques, dim, gamma_local) + mu * L_g, d)
+    inverse = np.linalg.inv(H @ K @ H + gamma * np.eye(n))
+    return values, Y, H @ inverse @ Y, Y.mean(axis=0) - Y.T @ inverse @ H @ K @ np.ones(n) / n
+
+
+def lgrm_map(K_new, K, Y, gamma):
+    """Eq. 22 for new rows with kernel values K_new (m, n)."""
+    n = len(K)
+    H = np.eye(n) - 1.0 / n
+    inverse = np.linalg.inv(H @ K @ H + gamma * np.eye(n))
+    return K_new @ H @ inverse @ Y + Y.mean(axis=0) - (Y.T @ inverse @ H @ K @ np.ones(n) / n)
+
+
+def ridge(X, Y, alpha):
+    """Ridge regression with bias: coefficients and intercept."""
+    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    coef = np.linalg.solve(Xc.T @ Xc + alpha * np.eye(X.shape[1]), Xc.T @ Yc)
+    return coef, Y.mean(axis=0) - X.mean(axis=0) @ coef
+
+
+def lpp(X, W, d):
+    """Smallest generalised eigenvectors of X'LX against X'DX."""
+    D = np.diag(W.sum(axis=1))
+    values, vectors = la.eigh(X.T @ (D - W) @ X, X.T @ D @ X)
+    return values[:d], vectors[:, :d]
+
+
+def same_columns(actual, expected, tolerance):
+    """Columns agree up to sign, relative to the length of each."""
+    signs = np.sign(np.sum(actual * expected, axis=0))
+    error = np.linalg.norm(actual * signs - expected, axis=0) / np.linalg.norm(expected, axis=0)
+    assert error.max() <= tolerance, error
+
+
+def largest_angle(A, B):
+    """Largest principal angle between two column spaces, in radians."""
+    return float(la.subspace_angles(A, B)[0])

@@ -1,0 +1,50 @@
+"""scikit-learn's own checks for every estimator."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from manifast import (
+    LGRM,
+    LPP,
+    LTSA,
+    Isomap,
+    LaplacianEigenmaps,
+    LocallyLinearEmbedding,
+    LocalRegressionEmbedding,
+    SpectralRegression,
+    expected_failed_checks,
+)
+
+ESTIMATORS = [
+    LaplacianEigenmaps(),
+    LaplacianEigenmaps(affinity="full"),
+    LocallyLinearEmbedding(),
+    LTSA(),
+    LocalRegressionEmbedding(),
+    Isomap(),
+    Isomap(n_landmarks=8),
+    LPP(),
+    LPP(kernel="rbf"),
+    SpectralRegression(),
+    SpectralRegression(kernel="rbf"),
+    LGRM(),
+    LGRM(kernel="linear"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_check_estimator(estimator):
+    results = check_estimator(estimator, expected_failed_checks=expected_failed_checks(estimator), on_fail=None)
+    failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
+    assert not failed
+    assert len(results) > 40
+
+
+def test_only_the_allowed_checks_may_fail():
+    allowed = {"check_transformer_general", "check_transformer_data_not_an_array"}
+    for estimator in ESTIMATORS:
+        assert set(expected_failed_checks(estimator)) <= allowed
+    assert expected_failed_checks(Isomap()) == expected_failed_checks(LPP()) == {}
