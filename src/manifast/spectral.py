@@ -10,8 +10,8 @@ The rules, from measurements on neighbour graphs (2 cores, AVX2):
 * sparse plus low rank (`LowRankSum`): the sparse factor and the Woodbury formula.
 * matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues.
 
-A block has as many vectors as are wanted, so repeated eigenvalues are found with their multiplicity. Everything is
-computed in float64 from a fixed start; signs are fixed; residuals are checked and a warning tells when they are large.
+Repeated eigenvalues are found with their multiplicity (see `_largest`). Everything is computed in float64 from a fixed
+start; signs are fixed; residuals are checked and a warning tells when they are large.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -39,7 +40,7 @@ Operator = Callable[[Array], Array]
 # Up to here LAPACK's eigh is as fast as a factorisation and Lanczos steps.
 _DENSE_ROWS = 400
 # A sparse factor of this much work takes about as long as the multilevel solver needs for any graph.
-_DIRECT_FLOPS = 3e8
+_DIRECT_FLOPS = 1e9
 # Relative residual of the inverted operator at which a vector counts as found, and what is worth a warning.
 _TOLERANCE = 1e-11
 _WARN_RESIDUAL = 1e-7
@@ -76,6 +77,7 @@ def smallest_eigenvectors(
     method: str = "auto",
     tol: float = _TOLERANCE,
     max_iter: int = 300,
+    check: bool = True,
     n_threads: int | None = None,
     verbose: bool = False,
 ) -> tuple[Array, Array]:
@@ -99,6 +101,8 @@ def smallest_eigenvectors(
         Relative residual at which a vector counts as found.
     max_iter : int
         Bound on the block steps of the iterative methods.
+    check : bool
+        Look for NaN and asymmetry first.
     n_threads : int, optional
     verbose : bool
         Print what was chosen and how it went.
@@ -118,7 +122,7 @@ def smallest_eigenvectors(
     >>> values.round(12), vectors.round(12).tolist()
     (array([1., 2.]), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     """
-    problem = _Problem.of(A, B, null)
+    problem = _Problem.of(A, B, null, check)
     limit = problem.n - problem.null.shape[1]
     if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= limit:
         raise ValueError(f"k must be an integer from 1 to {limit} for a matrix of size {problem.n}. Got {k!r} instead.")
@@ -156,8 +160,8 @@ def fix_signs(vectors: Array) -> Array:
 class _Problem:
     """A z = λ B z with known eigenvectors to leave out. A diagonal B is divided out: A becomes B^-1/2 A B^-1/2."""
 
-    def __init__(self, A: Any, B: Any, null: Array, roots: Array | None, graph: sp.csr_array | None) -> None:
-        self.A, self.B, self.null, self.graph = A, B, null, graph
+    def __init__(self, A: Any, B: Any, null: Array, roots: Array | None, given: tuple[Any, Any]) -> None:
+        self.A, self.B, self.null, self._given = A, B, null, given
         self.n = int(A.shape[0])
         self._roots = roots  # of the diagonal B that was divided out
         self._factor: SparseCholesky | None = None
@@ -165,13 +169,12 @@ class _Problem:
         self.b_scale = 1.0 if B is None else self._norm(B)
 
     @classmethod
-    def of(cls, A: Any, B: Any, null: Any) -> _Problem:
-        A = _as_operand(A, "A")
+    def of(cls, A: Any, B: Any, null: Any, check: bool = True) -> _Problem:
+        A = _as_operand(A, "A", check)
         n = A.shape[0]
-        B = None if B is None else _as_operand(B, "B", n)
+        B = None if B is None else _as_operand(B, "B", check, n)
         vectors = np.zeros((n, 0)) if null is None else np.asarray(null, dtype=np.float64).reshape(n, -1)
-        graph = _laplacian_graph(A, B)
-        roots = None
+        given, roots = (A, B), None
         if isinstance(B, np.ndarray) and B.ndim == 1:
             if B.min(initial=1.0) > 1e-14 * B.max(initial=0.0):
                 roots, B = np.sqrt(B), None
@@ -183,7 +186,7 @@ class _Problem:
         if vectors.shape[1]:
             triangle = la.cholesky(vectors.T @ product)
             vectors = la.solve_triangular(triangle, vectors.T, trans="T").T
-        return cls(A, B, vectors, roots, graph)
+        return cls(A, B, vectors, roots, given)
 
     @staticmethod
     def _norm(A: Any) -> float:
@@ -192,6 +195,10 @@ class _Problem:
             return _Problem._norm(A.sparse) + float(np.abs(A.weights).max() * np.linalg.norm(A.factor, 2) ** 2)
         largest = abs(A).sum(axis=1).max() if A.shape[0] else 0.0
         return float(largest) or 1.0
+
+    @cached_property
+    def graph(self) -> sp.csr_array | None:
+        return _laplacian_graph(*self._given)
 
     def restore(self, vectors: Array) -> Array:
         """Vectors of the original problem."""
@@ -202,9 +209,10 @@ class _Problem:
             return "lanczos"
         if self.n <= _DENSE_ROWS or (8 * k > self.n and self.n <= 5000):
             return "dense"
-        if self.graph is not None and self.analysis(n_threads, _DIRECT_FLOPS).flops > _DIRECT_FLOPS:
-            return "multilevel"
-        return "direct"
+        if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray) or self._roots is None:
+            return "direct"
+        cheap = self.analysis(n_threads, _DIRECT_FLOPS)
+        return "direct" if cheap.feasible or self.graph is None else "multilevel"
 
     def analysis(self, n_threads: int | None, max_flops: float | None = None) -> SparseCholesky:
         """Ordering and symbolic factorisation of the sparse part, kept for the factorisation that may follow."""
@@ -339,6 +347,10 @@ def _shifts(scale: float) -> Array:
     return np.append(scale * np.array([1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1]), 1.01 * scale)
 
 
+_BLOCK = 4  # vectors per step: Krylov spaces of few vectors grow deeper for the same work
+_CLUSTER = 1e-4  # eigenvalues this close, relatively, count as copies of one
+
+
 def _largest(
     operator: Operator,
     n: int,
@@ -352,24 +364,47 @@ def _largest(
 ) -> tuple[Array, Array]:
     """The k largest eigenvalues of an operator that is symmetric in the inner product of `inner`, by block Lanczos.
 
-    All directions so far are orthogonalised against, twice; when the basis is full it is restarted from its best Ritz
-    vectors. `relative`: residuals are measured against each eigenvalue, else against the largest.
+    A block finds as many copies of a repeated eigenvalue as it has vectors. So a small block will do unless that many
+    eigenvalues come out nearly equal: then there may be more, and a block of k vectors starts over.
+    """
+    small = min(_BLOCK, k + 1)
+    values, vectors = _lanczos(operator, n, k, small, inner, null, tol, max_iter, relative)
+    if small < k:
+        first, last = values[: len(values) - small + 1], values[small - 1 :]
+        if len(values) < k or (first - last <= _CLUSTER * np.abs(first)).any():
+            values, vectors = _lanczos(operator, n, k, k + max(2, k // 8), inner, null, tol, max_iter, relative)
+    return values, vectors
+
+
+def _lanczos(
+    operator: Operator,
+    n: int,
+    k: int,
+    block: int,
+    inner: Operator | None,
+    null: Array,
+    tol: float,
+    max_iter: int,
+    relative: bool,
+) -> tuple[Array, Array]:
+    """Block Lanczos with every direction orthogonalised against all others, twice.
+
+    When the basis is full it is restarted from its best Ritz vectors. `relative`: residuals are measured against each
+    eigenvalue, else against the largest.
     """
     room = n - null.shape[1]
-    block = min(k + max(2, k // 8), room)
-    most = min(max(6 * block, 40), room)
+    block = min(block, room)
+    most = min(max(6 * block, 3 * k, 40), room)
     image = (lambda v: v) if inner is None else inner
-    rng = np.random.default_rng(0)
-    basis, images = np.empty((n, most), order="F"), np.empty((n, most if inner is not None else 0), order="F")
-    if inner is None:
-        images = basis
     null_image = image(null)
+    basis = np.empty((n, most), order="F")
+    images = basis if inner is None else np.empty((n, most), order="F")
     projected = np.zeros((most, most))
-    refill = inner is None  # where B is singular, vectors may run out
-    start = operator(rng.standard_normal((n, block)))
-    fresh = _orthonormal(start, basis[:, :0], images[:, :0], null, null_image, image, refill)
     size, theta, ritz = 0, np.empty(0), np.empty((0, 0))
-    for _ in range(max_iter):
+    refill = inner is None  # where B is singular, vectors may run out
+    start = operator(np.random.default_rng(0).standard_normal((n, block)))
+    fresh = _orthonormal(start, basis[:, :0], images[:, :0], null, null_image, image, refill)
+    for step in range(max_iter):
         if fresh.shape[1] == 0:
             break
         new = slice(size, size + fresh.shape[1])
@@ -377,24 +412,26 @@ def _largest(
         if inner is not None:
             images[:, new] = image(fresh)
         size = new.stop
-        result = operator(np.ascontiguousarray(fresh))
+        result = operator(fresh)
+        if null.shape[1]:
+            result = result - null @ (null_image.T @ result)
         coefficients = images[:, :size].T @ result
         projected[:size, new] = coefficients
         projected[new, :size] = coefficients.T
-        result = result - null @ (null_image.T @ result) - basis[:, :size] @ coefficients
-        theta, ritz = la.eigh(projected[:size, :size], driver="evd")
-        theta, ritz = theta[::-1], ritz[:, ::-1]
-        if size >= room:
-            break
-        # |operator y - θ y| of a Ritz vector is what the last block adds to it.
-        gram = result.T @ image(result)
-        last = ritz[new, :k]
-        residual = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", last, gram, last), 0.0))
-        largest = np.abs(theta).max()
-        allowed = np.maximum(tol * np.abs(theta[:k]), 1e-15 * largest) if relative else tol * largest
-        if size >= k and (residual <= allowed).all():
-            break
-        if size + min(block, room - size) > most:
+        result = result - basis[:, :size] @ coefficients
+        full = size >= room
+        restart = not full and size + min(block, room - size) > most
+        if full or restart or step == max_iter - 1 or (size >= k + block and step % 2 == 0):
+            theta, ritz = la.eigh(projected[:size, :size], driver="evd", check_finite=False)
+            theta, ritz = theta[::-1], ritz[:, ::-1]
+            # |operator y - θ y| of a Ritz vector is what the last block adds to it.
+            last = ritz[new, :k]
+            residual = _lengths(result @ last, image(result @ last))
+            largest = np.abs(theta).max()
+            allowed = np.maximum(tol * np.abs(theta[:k]), 1e-15 * largest) if relative else tol * largest
+            if full or (size >= k and (residual <= allowed).all()):
+                break
+        if restart:
             keep = min(k + block, size - 1, most - block)
             basis[:, :keep] = basis[:, :size] @ ritz[:, :keep]
             if inner is not None:
@@ -404,6 +441,9 @@ def _largest(
             size = keep
         width = min(block, room - size, most - size)
         fresh = _orthonormal(result[:, :width], basis[:, :size], images[:, :size], null, null_image, image, refill)
+    if len(ritz) != size:
+        theta, ritz = la.eigh(projected[:size, :size])
+        theta, ritz = theta[::-1], ritz[:, ::-1]
     return theta[:k].copy(), basis[:, :size] @ ritz[:, :k]
 
 
@@ -418,20 +458,23 @@ def _orthonormal(
     orthonormal: Array = block[:, :0]
     for _ in range(4):
         before = _lengths(block, image(block))
-        for _ in range(2):
+        if null.shape[1]:
             block = block - null @ (null_image.T @ block)
-            block = block - basis @ (images.T @ block)
+        block = block - basis @ (images.T @ block)
         product = image(block)
         lengths = _lengths(block, product)
         sound = lengths > 1e-12 * before
         gram = (block.T @ product)[np.ix_(sound, sound)] / np.outer(lengths[sound], lengths[sound])
-        values, vectors = la.eigh(gram) if sound.any() else (np.empty(0), np.empty((0, 0)))
+        values, vectors = la.eigh(gram, check_finite=False) if sound.any() else (np.empty(0), np.empty((0, 0)))
         good = values > 1e-8
-        orthonormal = (block[:, sound] / lengths[sound]) @ (vectors[:, good] / np.sqrt(values[good]))
-        missing = block.shape[1] - orthonormal.shape[1] if refill else 0
-        if missing == 0 and values[good].min(initial=1.0) > 1e-2:
+        mixing = np.zeros((len(sound), int(good.sum())))
+        mixing[sound] = vectors[:, good] / np.sqrt(values[good]) / lengths[sound][:, None]
+        orthonormal = block @ mixing
+        missing = len(sound) - orthonormal.shape[1] if refill else 0
+        # Well conditioned and hardly shortened by the projections: orthogonal to rounding.
+        if missing == 0 and values[good].min(initial=1.0) > 1e-3 and (lengths[sound] > 0.1 * before[sound]).all():
             return orthonormal
-        block = np.hstack([orthonormal, rng.standard_normal((block.shape[0], missing))])
+        block = np.hstack([orthonormal, rng.standard_normal((block.shape[0], missing))]) if missing else orthonormal
     return orthonormal
 
 
@@ -464,7 +507,7 @@ def _check_residuals(problem: _Problem, values: Array, vectors: Array) -> None:
         )
 
 
-def _as_operand(value: Any, name: str, n: int | None = None) -> Any:
+def _as_operand(value: Any, name: str, check: bool, n: int | None = None) -> Any:
     """A float64 array, CSR matrix, LowRankSum or LinearOperator that is square, of size n where that is given."""
     if isinstance(value, LowRankSum):
         value = LowRankSum(sp.csr_array(value.sparse, dtype=np.float64), value.factor, value.weights)
@@ -480,6 +523,8 @@ def _as_operand(value: Any, name: str, n: int | None = None) -> Any:
     if len(value.shape) != 2 or value.shape[0] != value.shape[1] or (n is not None and value.shape[0] != n):
         size = "square" if n is None else f"of shape ({n}, {n})"
         raise ValueError(f"{name} must be a matrix that is {size}. Got shape {value.shape} instead.")
+    if not check:
+        return value
     entries = value if isinstance(value, np.ndarray) else getattr(value, "data", None)
     if isinstance(entries, np.ndarray) and not np.isfinite(entries).all():
         raise ValueError(f"{name} must be finite. Got NaN or infinity.")

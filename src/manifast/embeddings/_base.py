@@ -151,5 +151,5 @@ def warn_components(count: int, what: str) -> None:
 
 def solve(objective: Objective, A: Any, k: int, dtype: Any, verbose: bool) -> tuple[Array, Array]:
     """min tr(Y'AY) with Y'BY = I and the constant left out: eigenvalues and the embedding in the input's dtype."""
-    values, vectors = smallest_eigenvectors(A, k, B=objective.B, null=objective.constant, verbose=verbose)
+    values, vectors = smallest_eigenvectors(A, k, B=objective.B, null=objective.constant, check=False, verbose=verbose)
     return values, np.ascontiguousarray(vectors, dtype=dtype)
