@@ -304,7 +304,7 @@ def test_products_on_every_level(rng, level, width):
 @pytest.mark.parametrize("precise", [False, True])
 def test_the_v_cycle_is_close_to_the_pseudo_inverse(level, precise):
     """Eigenvalues of the preconditioned Laplacian lie near 1, apart from the 0 of the constants."""
-    h = hierarchy(swiss_roll(800))
+    h = hierarchy(swiss_roll(400))
     n = h.sizes[0]
     L = h.product(0, np.eye(n))
     M = h.precondition(0, np.ascontiguousarray(np.eye(n) - 1 / n), np.ones(n), precise)
