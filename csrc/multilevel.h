@@ -1,7 +1,6 @@
-/* A hierarchy of ever smaller graph Laplacians by smoothed aggregation (Vanek, Mandel, Brezina 1996), and the V-cycle
- * over it as a preconditioner. Level 0 holds the nodes in breadth-first order: neighbours lie close in memory. The
- * hierarchy is made in double, the V-cycle runs in float: it only has to be good to a digit. Prolongators have row sums
- * of 1, so every level is a Laplacian with row sums of 0 and is stored without its diagonal. */
+/* A hierarchy of ever smaller graph Laplacians by smoothed aggregation (Vanek, Mandel, Brezina 1996). Level 0 holds the
+ * nodes in breadth-first order: neighbours lie close in memory. Prolongators have row sums of 1, so every level is a
+ * Laplacian with row sums of 0, stored without its diagonal. vcycle.h works on it. */
 
 /* Found on neighbour graphs of Swiss rolls (5,000 to 200,000 points), digits and MNIST: the least time to solve. */
 #define MF_STRENGTH 0.1     /* edges below this share of a node's heaviest one do not shape its prolongation */
@@ -21,17 +20,17 @@ typedef struct mf_sparse {
 
 typedef struct mf_level {
     int64_t n;
-    mf_sparse graph;    /* weights: minus the entries of the Laplacian off its diagonal */
-    mf_sparse prolong;  /* to this level from the next coarser one; empty on the coarsest */
-    mf_sparse restrict_; /* its transpose */
-    double *mass;               /* the lumped D of the pencil */
-    double *inverse_diagonal;
-    double *inverse;            /* dense, on a coarsest level that is small enough */
-    double spectral_radius;     /* of diagonal^-1 L, estimated from above */
-    void *work[4];              /* vectors of the V-cycle */
+    mf_sparse graph;          /* weights: minus the entries of the Laplacian off its diagonal */
+    mf_sparse prolong;        /* to this level from the next coarser one; empty on the coarsest */
+    mf_sparse restriction;    /* its transpose */
+    double *mass;             /* the lumped D of the pencil */
+    double *inverse_diagonal; /* of the Laplacian; 0 where it is out of range */
+    double *inverse;          /* dense, on a coarsest level that is small enough */
+    double spectral_radius;   /* of inverse diagonal times Laplacian, estimated from above */
+    void *work[4];            /* vectors of the V-cycle */
 } mf_level;
 
-typedef MF_SYMBOL(quad_f32) mf_quad32;
+typedef MF_SYMBOL(quad_f32) mf_quad_f32;
 
 struct mf_multilevel {
     int count;
@@ -114,7 +113,7 @@ static void mf_multilevel_free(mf_multilevel *h)
         mf_level *level = h->levels + l;
         mf_sparse_free(&level->graph);
         mf_sparse_free(&level->prolong);
-        mf_sparse_free(&level->restrict_);
+        mf_sparse_free(&level->restriction);
         mf_release(level->mass);
         mf_release(level->inverse_diagonal);
         mf_release(level->inverse);
@@ -175,22 +174,30 @@ static mf_status mf_finest_level(int64_t n, const int64_t *start, const int32_t 
     return MF_OK;
 }
 
-/* The smoother's diagonal and the reach of diagonal^-1 L, by power steps from fixed numbers. */
+/* The smoother's diagonal and the reach of its inverse times L: by power steps from fixed numbers, and, as those miss
+ * what is local, by 1 + sqrt(chance that a walk is back after two steps), which is right for pairs and for stars. An
+ * estimate that is too low by a quarter would make the V-cycle indefinite. */
 static mf_status mf_measure_level(mf_level *level, mf_run *run)
 {
     mf_sparse *graph = &level->graph;
     int64_t n = level->n;
-    level->inverse_diagonal = mf_alloc(n, sizeof(double));
-    if (!level->inverse_diagonal || !mf_sparse_to_float(graph)) return MF_NO_MEMORY;
-    double bound = 0;
+    double *inverse = level->inverse_diagonal = mf_alloc(n, sizeof(double));
+    if (!inverse || !mf_sparse_to_float(graph)) return MF_NO_MEMORY;
+    double bound = 0, back = 0;
     for (int64_t i = 0; i < n; i++) {
         double diagonal = 0, size = 0;
         for (int64_t e = graph->start[i]; e < graph->start[i + 1]; e++) {
             diagonal += graph->value[e];
             size += fabs(graph->value[e]);
         }
-        level->inverse_diagonal[i] = diagonal > 1e-30 ? 1 / diagonal : 0;
+        inverse[i] = diagonal > 1e-30 ? 1 / diagonal : 0;
         if (diagonal > 0 && 1 + size / diagonal > bound) bound = 1 + size / diagonal;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t e = graph->start[i]; e < graph->start[i + 1]; e++)
+            sum += graph->value[e] * graph->value[e] * inverse[graph->column[e]];
+        back = sum * inverse[i] > back ? sum * inverse[i] : back;
     }
     float *x = mf_alloc(4 * n, sizeof(float)), *y = mf_alloc(4 * n, sizeof(float));
     if (!x || !y) {
@@ -210,8 +217,8 @@ static mf_status mf_measure_level(mf_level *level, mf_run *run)
         MF_SYMBOL(spmm_f32)(&args, MF_SPMM_PRODUCT, run);
         before = after, after = 0;
         for (int64_t i = 0; i < n; i++) {
-            mf_quad32 made = *(const mf_quad32 *)(y + 4 * i) * (float)level->inverse_diagonal[i];
-            *(mf_quad32 *)(x + 4 * i) = made;
+            mf_quad_f32 made = *(const mf_quad_f32 *)(y + 4 * i) * (float)inverse[i];
+            *(mf_quad_f32 *)(x + 4 * i) = made;
             made *= made;
             after += (double)((made[0] + made[1]) + (made[2] + made[3]));
         }
@@ -219,7 +226,7 @@ static mf_status mf_measure_level(mf_level *level, mf_run *run)
     mf_release(x);
     mf_release(y);
     double radius = before > 0 ? sqrt(after / before) : 0;
-    radius *= 1.1;
+    radius = fmax(1.1 * radius, 1 + sqrt(back));
     level->spectral_radius = radius > 0 && radius < bound ? radius : bound > 0 ? bound : 1;
     return run->stop ? MF_INTERRUPTED : MF_OK;
 }
@@ -348,7 +355,7 @@ MF_INLINE void mf_gather_add(mf_gather *g, int64_t row, int32_t at, double value
  * return the level was not worth making. */
 static mf_status mf_galerkin(const mf_level *level, int64_t coarse, mf_level *next, int64_t *entries_left, mf_run *run)
 {
-    const mf_sparse *graph = &level->graph, *prolong = &level->prolong, *transposed = &level->restrict_;
+    const mf_sparse *graph = &level->graph, *prolong = &level->prolong, *transposed = &level->restriction;
     int64_t n = level->n, room = 4 * n, at = 0;
     mf_sparse product = {0};
     mf_gather gather = {mf_alloc(coarse, sizeof(double)), mf_alloc(coarse, sizeof(int64_t)),
@@ -488,17 +495,17 @@ static mf_status mf_coarsen(mf_multilevel *h, int64_t *entries_left, int *more, 
     if (4 * coarse > 3 * n) goto done;
     status = mf_make_prolongator(level, heaviest, aggregate, coarse, 4 / (3 * level->spectral_radius));
     if (status != MF_OK) goto done;
-    status = mf_sparse_transpose(&level->prolong, coarse, &level->restrict_) ? MF_OK : MF_NO_MEMORY;
+    status = mf_sparse_transpose(&level->prolong, coarse, &level->restriction) ? MF_OK : MF_NO_MEMORY;
     if (status == MF_OK) status = mf_galerkin(level, coarse, next, entries_left, run);
     if (status != MF_OK) goto done;
     if (*entries_left < 0) {
         mf_sparse_free(&level->prolong);
-        mf_sparse_free(&level->restrict_);
+        mf_sparse_free(&level->restriction);
         mf_release(next->mass);
         next->mass = NULL;
         goto done;
     }
-    if (!mf_sparse_to_float(&level->prolong) || !mf_sparse_to_float(&level->restrict_)) status = MF_NO_MEMORY;
+    if (!mf_sparse_to_float(&level->prolong) || !mf_sparse_to_float(&level->restriction)) status = MF_NO_MEMORY;
     h->count++;
     *more = 1;
 done:

@@ -74,7 +74,7 @@ static REAL *NAME(cycle)(const mf_multilevel *h, int at, int64_t width, mf_run *
         NAME(smooth)(level, &v, width, MF_BOTTOM_STEPS, MF_BOTTOM_SPREAD, 0, run);
         return v.x;
     }
-    const mf_sparse *down = &level->restrict_, *up = &level->prolong;
+    const mf_sparse *down = &level->restriction, *up = &level->prolong;
     NAME(smooth)(level, &v, width, MF_SMOOTHING, MF_SPREAD, 0, run);
     NAME(spmm_args) args = {.n = level->n, .width = width, .start = level->graph.start, .column = level->graph.column,
                             .weight = VALUE(&level->graph), .x = v.x, .r = v.r, .out = v.spare};

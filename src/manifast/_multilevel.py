@@ -178,7 +178,7 @@ def _iterate(
     ax, values = _orthonormal(hierarchy, level, x)
     h_pp = np.empty((0, 0))
     n_iter, fresh = 0, True
-    best, waited = np.inf, 0
+    best, waited, repaired = np.inf, 0, 0
     while True:
         r, norms = _core.residual(x, ax, mass, values, threads)
         targets = _targets(values, k, tol)
@@ -189,13 +189,18 @@ def _iterate(
                 f"{excess:.2g} times the target"
             )
         best, waited = (excess, 0) if excess < 0.5 * best else (best, waited + 1)
-        stuck = waited >= 10 and norms[:k].max() < 1e-12  # close to rounding
-        if excess <= 1 or n_iter >= max_iter or stuck or (excess > 100 * best and not fresh):
+        stuck = waited >= 20 and norms[:k].max() < 1e-12  # close to rounding
+        if excess <= 1 or n_iter >= max_iter or stuck:
             if level > 0 or fresh:
                 return x, n_iter
             # What was carried along by recurrence is computed anew: that has the last word.
             ax, values = _orthonormal(hierarchy, level, x)
-            h_pp, fresh, best = np.empty((0, 0)), True, np.inf
+            h_pp, fresh = np.empty((0, 0)), True
+            continue
+        if waited >= 2 and h_pp.size and n_iter >= repaired + 4:
+            # Errors of the recurrence grow from step to step, in the end faster than the residuals shrink.
+            ax, ap, values, h_pp = _repair(hierarchy, level, x, p)
+            repaired = n_iter
             continue
         n_iter += 1
         fresh = False
@@ -238,7 +243,8 @@ def _targets(values: Array, k: int, tol: float) -> Array:
     gaps = np.diff(values, prepend=-np.inf, append=np.inf)
     wanted = np.maximum(values[:k], 0)
     gap = np.maximum(np.minimum(gaps[:-1], gaps[1:])[:k], _CLUSTER * wanted)
-    return np.maximum(np.minimum(0.1 * np.sqrt(tol) * gap, np.sqrt(0.1 * tol * gap * wanted)), _FLOOR)
+    targets: Array = np.minimum(0.1 * np.sqrt(tol) * gap, np.sqrt(0.1 * tol * gap * wanted))
+    return np.maximum(targets, _FLOOR)
 
 
 def _still_open(r: Array, norms: Array, targets: Array) -> tuple[Array, Array]:
@@ -254,7 +260,7 @@ def _still_open(r: Array, norms: Array, targets: Array) -> tuple[Array, Array]:
 
 
 def _orthonormal(hierarchy: _core.Multilevel, level: int, x: Array) -> tuple[Array, Array]:
-    """Rayleigh-Ritz on the span of x, which is turned in place; L x and the values."""
+    """Rayleigh-Ritz on the span of x, which is turned in place; L x and the values. Twice where x was far from it."""
     threads, mass = hierarchy.n_threads, hierarchy.masses[level]
     width = x.shape[1]
     for _ in range(2):
@@ -269,7 +275,28 @@ def _orthonormal(hierarchy: _core.Multilevel, level: int, x: Array) -> tuple[Arr
         coef = np.ascontiguousarray(v @ y)
         _core.update((x,), coef, (x,), threads)
         _core.update((ax,), coef, (ax,), threads)
+        if e[0] > 0.1:
+            break
     return ax, values
+
+
+def _repair(hierarchy: _core.Multilevel, level: int, x: Array, p: Array) -> tuple[Array, Array, Array, Array]:
+    """Rayleigh-Ritz on the span of [x, p], which are turned in place; L x, L p, the values of x, and pᵀ L p."""
+    threads, mass = hierarchy.n_threads, hierarchy.masses[level]
+    width = x.shape[1]
+    ax, ap = hierarchy.product(level, x), hierarchy.product(level, p)
+    both = np.stack([_core.gram((x, p), y, ay, mass, threads).reshape(-1, 2, width) for y, ay in ((x, ax), (p, ap))], 1)
+    g, h = (np.ascontiguousarray(both[:, :, at]).reshape(2 * width, -1) for at in (0, 1))
+    scale = 1 / np.sqrt(np.maximum(np.diagonal(g), _TINY))
+    e, u = np.linalg.eigh((g + g.T) / 2 * scale * scale[:, None])
+    kept = np.maximum(e, 1e-14)[-width:] if np.sum(e > _DEPENDENT) < width else e[e > _DEPENDENT]
+    v = scale[:, None] * u[:, -kept.size :] / np.sqrt(kept)
+    theta, y = np.linalg.eigh(v.T @ ((h + h.T) / 2) @ v)
+    coef = np.zeros((2 * width, 2 * width))
+    coef[:, : kept.size] = v @ y
+    _core.update((x, p), coef, (x, p), threads)
+    _core.update((ax, ap), coef, (ax, ap), threads)
+    return ax, ap, theta[:width], np.diag(theta[width:])
 
 
 def _ritz(both: Array, values: Array, h_pp: Array, width: int, new: int) -> tuple[Array, Array, Array]:
@@ -296,7 +323,7 @@ def _ritz(both: Array, values: Array, h_pp: Array, width: int, new: int) -> tupl
     y = y[:, :width]
     step = y.copy()
     step[:width] = 0
-    q = np.linalg.qr(np.hstack([y, step]))[0][:, width:]
+    q: Array = np.linalg.qr(np.hstack([y, step]))[0][:, width:]
     turned = np.hstack([y, q])
     back = v @ turned[old:]
     coef = np.zeros((both.shape[0], 2 * width))
