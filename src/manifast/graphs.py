@@ -70,8 +70,11 @@ def mean_sq_distance(X: Any) -> float:
     n = x.shape[0]
     if n < 2:
         return 0.0
-    largest = float(np.abs(x.data if sparse else x).max(initial=0.0))
-    exponent = int(np.frexp(largest)[1])  # values up to 1: squares neither overflow nor vanish
+    largest = float(max(x.data.max(initial=0.0), -x.data.min(initial=0.0)) if sparse else max(x.max(), -x.min()))
+    exponent = int(np.frexp(largest)[1])
+    exponent = (
+        exponent if abs(exponent) > 200 else 0
+    )  # scaled only where squares would leave the range
     total = 0.0
     if sparse:
         values = np.ldexp(x.data.astype(np.float64), -exponent)
@@ -79,13 +82,19 @@ def mean_sq_distance(X: Any) -> float:
         stored = np.bincount(x.indices, minlength=x.shape[1])
         total = float(np.sum((values - mean[x.indices]) ** 2) + np.sum((n - stored) * mean**2))
     else:
-        blocks = [slice(i, i + max(1, _CHUNK // x.shape[1])) for i in range(0, n, max(1, _CHUNK // x.shape[1]))]
-        scaled = (np.ldexp(x[block].astype(np.float64), -exponent) for block in blocks)
+        step = max(1, _CHUNK // x.shape[1])
         # From the first row on, so that an offset common to all rows costs nothing and equal rows give exactly 0.
         first = np.ldexp(x[0].astype(np.float64), -exponent)
-        mean = np.sum([np.sum(block - first, axis=0) for block in scaled], axis=0) / n
-        for block in blocks:
-            total += float(np.sum((np.ldexp(x[block].astype(np.float64), -exponent) - first - mean) ** 2))
+
+        def shifted(begin: int) -> Array:
+            block = x[begin : begin + step].astype(np.float64, copy=False)
+            return np.asarray((np.ldexp(block, -exponent) if exponent else block) - first)
+
+        blocks = [shifted(0)] if n <= step else (shifted(begin) for begin in range(0, n, step))
+        mean = np.sum([block.sum(axis=0) for block in blocks], axis=0) / n
+        for block in blocks if n <= step else (shifted(begin) for begin in range(0, n, step)):
+            block -= mean
+            total += float(np.einsum("ij,ij->", block, block))
     if total == 0:
         return 0.0
     with np.errstate(over="ignore", under="ignore"):

@@ -392,80 +392,73 @@ def _lanczos(
     When the basis is full it is restarted from its best Ritz vectors. `relative`: residuals are measured against each
     eigenvalue, else against the largest.
     """
-    room = n - null.shape[1]
-    block = min(block, room)
-    most = min(max(6 * block, 3 * k, 40), room)
+    locked = null.shape[1]  # the first columns of the basis, which the operator's image is cleared of and no more
+    block = min(block, n - locked)
+    most = min(max(6 * block, 3 * k, 40), n - locked) + locked
     image = (lambda v: v) if inner is None else inner
-    null_image = image(null)
     basis = np.empty((n, most), order="F")
     images = basis if inner is None else np.empty((n, most), order="F")
-    projected = np.zeros((most, most))
-    size, theta, ritz = 0, np.empty(0), np.empty((0, 0))
+    basis[:, :locked] = null
+    images[:, :locked] = image(null)
+    projected = np.zeros((most - locked, most - locked))
+    size, theta, ritz = locked, np.empty(0), np.empty((0, 0))
     refill = inner is None  # where B is singular, vectors may run out
     start = operator(np.random.default_rng(0).standard_normal((n, block)))
-    fresh = _orthonormal(start, basis[:, :0], images[:, :0], null, null_image, image, refill)
+    fresh = _orthonormal(start, basis[:, :size], images[:, :size], image, refill)
     for step in range(max_iter):
         if fresh.shape[1] == 0:
             break
-        new = slice(size, size + fresh.shape[1])
-        basis[:, new] = fresh
+        new, size = slice(size - locked, size - locked + fresh.shape[1]), size + fresh.shape[1]
+        basis[:, size - fresh.shape[1] : size] = fresh
         if inner is not None:
-            images[:, new] = image(fresh)
-        size = new.stop
+            images[:, size - fresh.shape[1] : size] = image(fresh)
         result = operator(fresh)
-        if null.shape[1]:
-            result = result - null @ (null_image.T @ result)
         coefficients = images[:, :size].T @ result
-        projected[:size, new] = coefficients
-        projected[new, :size] = coefficients.T
         result = result - basis[:, :size] @ coefficients
-        full = size >= room
-        restart = not full and size + min(block, room - size) > most
-        if full or restart or step == max_iter - 1 or (size >= k + block and step % 2 == 0):
-            theta, ritz = la.eigh(projected[:size, :size], driver="evd", check_finite=False)
+        projected[: new.stop, new] = coefficients[locked:]
+        projected[new, : new.stop] = coefficients[locked:].T
+        full = size >= n
+        restart = not full and size + min(block, n - size) > most
+        if full or restart or step == max_iter - 1 or (new.stop >= k + block and step % 2 == 0):
+            theta, ritz = np.linalg.eigh(projected[: new.stop, : new.stop])
             theta, ritz = theta[::-1], ritz[:, ::-1]
             # |operator y - θ y| of a Ritz vector is what the last block adds to it.
-            last = ritz[new, :k]
-            residual = _lengths(result @ last, image(result @ last))
+            rest = result @ ritz[new, :k]
+            residual = _lengths(rest, image(rest))
             largest = np.abs(theta).max()
             allowed = np.maximum(tol * np.abs(theta[:k]), 1e-15 * largest) if relative else tol * largest
-            if full or (size >= k and (residual <= allowed).all()):
+            if full or (new.stop >= k and (residual <= allowed).all()):
                 break
         if restart:
-            keep = min(k + block, size - 1, most - block)
-            basis[:, :keep] = basis[:, :size] @ ritz[:, :keep]
-            if inner is not None:
-                images[:, :keep] = images[:, :size] @ ritz[:, :keep]
+            keep = min(k + block, new.stop - 1, most - locked - block)
+            for part in (basis,) if inner is None else (basis, images):
+                part[:, locked : locked + keep] = part[:, locked:size] @ ritz[:, :keep]
             projected[:] = 0.0
             projected[np.arange(keep), np.arange(keep)] = theta[:keep]
-            size = keep
-        width = min(block, room - size, most - size)
-        fresh = _orthonormal(result[:, :width], basis[:, :size], images[:, :size], null, null_image, image, refill)
-    if len(ritz) != size:
-        theta, ritz = la.eigh(projected[:size, :size])
+            size = locked + keep
+        width = min(block, n - size, most - size)
+        fresh = _orthonormal(result[:, :width], basis[:, :size], images[:, :size], image, refill)
+    if len(ritz) != size - locked:
+        theta, ritz = np.linalg.eigh(projected[: size - locked, : size - locked])
         theta, ritz = theta[::-1], ritz[:, ::-1]
-    return theta[:k].copy(), basis[:, :size] @ ritz[:, :k]
+    return theta[:k].copy(), basis[:, locked:size] @ ritz[:, :k]
 
 
-def _orthonormal(
-    block: Array, basis: Array, images: Array, null: Array, null_image: Array, image: Operator, refill: bool
-) -> Array:
-    """An orthonormal block (in the inner product of `image`) orthogonal to basis and null vectors.
+def _orthonormal(block: Array, basis: Array, images: Array, image: Operator, refill: bool) -> Array:
+    """An orthonormal block (in the inner product of `image`) orthogonal to the basis.
 
     Directions that vanish against these are replaced by others from a fixed sequence (`refill`), or dropped.
     """
-    rng = np.random.default_rng(1)
     orthonormal: Array = block[:, :0]
-    for _ in range(4):
+    for attempt in range(4):
         before = _lengths(block, image(block))
-        if null.shape[1]:
-            block = block - null @ (null_image.T @ block)
         block = block - basis @ (images.T @ block)
         product = image(block)
-        lengths = _lengths(block, product)
+        gram = block.T @ product
+        lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
         sound = lengths > 1e-12 * before
-        gram = (block.T @ product)[np.ix_(sound, sound)] / np.outer(lengths[sound], lengths[sound])
-        values, vectors = la.eigh(gram, check_finite=False) if sound.any() else (np.empty(0), np.empty((0, 0)))
+        gram = gram[sound][:, sound] / np.outer(lengths[sound], lengths[sound])
+        values, vectors = np.linalg.eigh(gram) if sound.any() else (np.empty(0), np.empty((0, 0)))
         good = values > 1e-8
         mixing = np.zeros((len(sound), int(good.sum())))
         mixing[sound] = vectors[:, good] / np.sqrt(values[good]) / lengths[sound][:, None]
@@ -474,7 +467,10 @@ def _orthonormal(
         # Well conditioned and hardly shortened by the projections: orthogonal to rounding.
         if missing == 0 and values[good].min(initial=1.0) > 1e-3 and (lengths[sound] > 0.1 * before[sound]).all():
             return orthonormal
-        block = np.hstack([orthonormal, rng.standard_normal((block.shape[0], missing))]) if missing else orthonormal
+        block = orthonormal
+        if missing:
+            others = np.random.default_rng(1 + attempt).standard_normal((block.shape[0], missing))
+            block = np.hstack([block, others])
     return orthonormal
 
 
