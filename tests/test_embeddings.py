@@ -31,6 +31,8 @@ from manifast import (
     LocalRegressionEmbedding,
     SpectralRegression,
 )
+from manifast._local import alignment_matrix
+from manifast.smoothers import low_rank_factor
 
 ALL = [
     LaplacianEigenmaps(),
@@ -197,6 +199,25 @@ def test_lgrm_oracle(rng, kernel):
     signs = np.sign(np.sum(model.embedding_ * Y, axis=0))
     np.testing.assert_allclose(model.dual_coef_ * signs, dual, atol=1e-5 * np.abs(dual).max())
     np.testing.assert_allclose(model.intercept_ * signs, intercept, atol=1e-5)
+
+
+@pytest.mark.parametrize("sigma", [20.0, 2.0])
+def test_lgrm_with_a_kernel_of_low_rank(sigma):
+    """A wide kernel takes the way of low rank, a narrow one the dense way; both give the dense oracle's map."""
+    X, new = make_swiss_roll(1200, random_state=0)[0], make_swiss_roll(50, random_state=1)[0]
+    K = manifast.kernels.gaussian(X, sigma=sigma)
+    assert (low_rank_factor(K.copy(), 1e-4) is None) == (sigma == 2.0)
+    model = LGRM(n_neighbors=10, sigma=sigma).fit(X)
+    H = np.eye(1200) - 1 / 1200
+    L_g = 1e-4 * H @ np.linalg.inv(H @ K @ H + 1e-4 * np.eye(1200)) @ H
+    cliques = np.column_stack([np.arange(1200), manifast.kernels.knn(X, 9)[1]])
+    A = alignment_matrix(X, cliques, dim=2).toarray() + 1e-3 * L_g
+    values, Y = oracles.smallest(A, 2)
+    np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-10)
+    oracles.same_columns(model.embedding_, Y, 1e-5)
+    K_new = manifast.kernels.gaussian(new, X, sigma=sigma)
+    expected = oracles.lgrm_map(K_new, K, model.embedding_, 1e-4)
+    np.testing.assert_allclose(model.transform(new), expected, atol=1e-8 * np.abs(expected).max())
 
 
 def test_lgrm_with_a_matrix_of_the_users_own():

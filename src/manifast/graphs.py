@@ -72,9 +72,7 @@ def mean_sq_distance(X: Any) -> float:
         return 0.0
     largest = float(max(x.data.max(initial=0.0), -x.data.min(initial=0.0)) if sparse else max(x.max(), -x.min()))
     exponent = int(np.frexp(largest)[1])
-    exponent = (
-        exponent if abs(exponent) > 200 else 0
-    )  # scaled only where squares would leave the range
+    exponent = exponent if abs(exponent) > 200 else 0  # scaled only where squares would leave the range
     total = 0.0
     if sparse:
         values = np.ldexp(x.data.astype(np.float64), -exponent)

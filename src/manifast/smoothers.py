@@ -18,32 +18,76 @@ from manifast.spectral import LowRankSum
 
 
 class KernelRidgeSmoother:
-    """Kernel ridge regression with bias on a kernel matrix K (n, n)."""
+    """Kernel ridge regression with bias on a kernel matrix K (n, n), which is overwritten.
+
+    A smooth kernel is numerically of low rank: then HKH = ZZ' to rounding, and a factor Z of few columns stands for it.
+    """
 
     def __init__(self, K: Array, ridge: float) -> None:
-        self._means = K.mean(axis=0)
-        self._ridge = ridge
-        centred = K - self._means - self._means[:, None] + self._means.mean()  # HKH
-        centred.flat[:: len(K) + 1] += ridge
-        self._factor = la.cho_factor(centred, lower=True, overwrite_a=True, check_finite=False)
+        self._means, self._ridge = K.mean(axis=0), ridge
+        K -= self._means
+        K -= (self._means - self._means.mean())[:, None]
+        self._centred = K  # HKH
+        self._low = low_rank_factor(K, ridge)
+        shifted: Array = np.array(K if self._low is None else self._low.T @ self._low, order="F")
+        shifted.flat[:: len(shifted) + 1] += ridge
+        self._factor = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
 
-    def add_penalty(self, A: Any, weight: float) -> Array:
-        """A + weight · γ H (HKH + γI)^-1 H, dense (eqs. 18 and 19)."""
-        inverse, info = la.lapack.dpotri(self._factor[0], lower=1)
+    def add_penalty(self, A: Any, weight: float) -> Any:
+        """A + weight · γ H (HKH + γI)^-1 H (eqs. 18 and 19), dense, or sparse plus low rank but for constants."""
+        n = len(self._centred)
+        if self._low is not None:
+            # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
+            whitened: Array = la.solve_triangular(self._factor[0], self._low.T, lower=True, check_finite=False).T
+            diagonal = weight * sp.eye_array(n, format="csr")
+            return LowRankSum(sp.csr_array(A) + diagonal, whitened, np.full(whitened.shape[1], -weight))
+        penalty, info = la.lapack.dpotri(self._factor[0], lower=1)
         if info:
             raise la.LinAlgError("the kernel matrix is singular: raise gamma")
-        inverse = np.tril(inverse)
-        inverse += np.tril(inverse, -1).T
-        # H commutes with HKH, so one centring of the inverse is that of both sides: rows of it sum to 1/γ.
-        penalty = weight * self._ridge * inverse
-        penalty -= weight / len(inverse)
-        return np.asarray(penalty + (A.toarray() if is_sparse(A) else A))
+        penalty *= weight * self._ridge
+        penalty -= weight / n  # H commutes with HKH, and rows of the inverse sum to 1/γ: this centres both sides
+        penalty = np.tril(penalty)
+        penalty += np.tril(penalty, -1).T
+        penalty += A.toarray() if is_sparse(A) else A
+        return penalty
 
     def fit(self, Y: Array) -> tuple[Array, Array]:
         """Dual coefficients and intercept: f(x) = Σ_i dual_i K(x, x_i) + intercept (eqs. 20 to 22)."""
-        dual = la.cho_solve(self._factor, Y - Y.mean(axis=0), check_finite=False)
+        target = Y - Y.mean(axis=0)
+        dual = self._solve(target)
+        if self._low is not None:  # what the low rank left out, and the cancellation in I - Z(...)Z'
+            dual += self._solve(target - self._centred @ dual - self._ridge * dual)
         dual -= dual.mean(axis=0)
         return dual, Y.mean(axis=0) - self._means @ dual
+
+    def _solve(self, block: Array) -> Array:
+        """(HKH + γI)^-1 times a block."""
+        if self._low is None:
+            return np.asarray(la.cho_solve(self._factor, block, check_finite=False))
+        inside = la.cho_solve(self._factor, self._low.T @ block, check_finite=False)
+        return np.asarray((block - self._low @ inside) / self._ridge)
+
+
+_LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
+
+
+def low_rank_factor(K: Array, ridge: float) -> Array | None:
+    """Z (n, r) with ZZ' = K up to what is small against the ridge, None where r is not well below n.
+
+    Pivoted Cholesky. Whether it pays is tried on a quarter of the rows first, whose rank must fall short.
+    """
+    n = len(K)
+    tolerance = 1e-12 * float(K.diagonal().max())
+    if n < _LOW_RANK_ROWS or n * tolerance > 1e-4 * ridge:
+        return None
+    for step, limit in ((4, 0.9), (1, 0.3)):
+        part = K[::step, ::step]
+        triangle, order, rank, _ = la.lapack.dpstrf(np.array(part, order="F"), tol=tolerance, lower=1)
+        if rank > limit * len(part):
+            return None
+    factor = np.zeros((n, rank))
+    factor[order - 1] = np.tril(triangle[:, :rank])
+    return factor
 
 
 class LinearRidgeSmoother:

@@ -192,8 +192,13 @@ class _Problem:
     def _norm(A: Any) -> float:
         """A bound on the size of all eigenvalues."""
         if isinstance(A, LowRankSum):
-            return _Problem._norm(A.sparse) + float(np.abs(A.weights).max() * np.linalg.norm(A.factor, 2) ** 2)
-        largest = abs(A).sum(axis=1).max() if A.shape[0] else 0.0
+            # What is subtracted from a matrix that stays semidefinite makes it no larger.
+            added = np.maximum(A.weights, 0.0) * np.square(A.factor).sum(axis=0)
+            return _Problem._norm(A.sparse) + float(added.sum())
+        if isinstance(A, np.ndarray):
+            largest = max(float(np.abs(A[i : i + 256]).sum(axis=1).max()) for i in range(0, len(A), 256))
+        else:
+            largest = abs(A).sum(axis=1).max()
         return float(largest) or 1.0
 
     @cached_property
@@ -315,7 +320,7 @@ class _Problem:
 
     def _solver(self, shift: float, n_threads: int | None) -> Operator:
         if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray):
-            shifted = _dense(self.A).copy()
+            shifted = np.array(_dense(self.A), order="F")
             if self.B is None:
                 shifted.flat[:: self.n + 1] += shift
             else:
