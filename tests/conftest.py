@@ -82,6 +82,20 @@ def run_python(tmp_path):
     return run
 
 
+@pytest.fixture
+def grown_memory(run_python):
+    """Megabytes by which the peak of a fresh interpreter grows from one piece of code to the next."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("reads the peak from /proc")
+    # Not ru_maxrss, which a child inherits from its parent.
+    peak = "int(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
+
+    def grown(prepare: str, work: str) -> float:
+        return int(run_python(f"{prepare}\nbefore = {peak}\n{work}\nprint({peak} - before)")) / 1024
+
+    return grown
+
+
 def clean_env(**env: str) -> dict[str, str]:
     """The environment without what would decide threads or the instruction set."""
     decided = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "MANIFAST_ISA")

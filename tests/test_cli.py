@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import manifast
 from manifast import __version__, cli, kernels
 
 
@@ -19,9 +20,12 @@ def test_self_check_reports_every_line(capsys):
     assert cli.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("manifast ")
-    assert [line.split()[0] for line in lines[-1 - len(cli.CHECKS) : -1]] == list(cli.CHECKS)
-    assert all(line.endswith("  OK") for line in lines[-1 - len(cli.CHECKS) : -1])
-    assert lines[-1] == f"{len(cli.CHECKS)} of {len(cli.CHECKS)} checks passed"
+    last = lines.index(f"{len(cli.CHECKS)} of {len(cli.CHECKS)} checks passed")
+    assert [line.split()[0] for line in lines[last - len(cli.CHECKS) : last]] == list(cli.CHECKS)
+    assert all(line.endswith("  OK") for line in lines[last - len(cli.CHECKS) : last])
+    shown = lines[last + 3 : -1]
+    assert {line.split()[0] for line in shown} == {*manifast.embeddings.__all__} - {"expected_failed_checks"}
+    assert all(float(line.split()[-2]) > 75 for line in shown)
 
 
 def test_a_wrong_result_fails(monkeypatch, capsys):

@@ -639,3 +639,18 @@ def test_bad_rows(rng):
         model.transform(X)
     with pytest.raises(ValueError, match="4 features"):
         model.transform(np.ones((2, 4)))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", ["LaplacianEigenmaps", "LocallyLinearEmbedding", "LTSA"])
+def test_memory_is_linear_in_the_number_of_rows(grown_memory, name):
+    """Peak beyond that of a small fit, in megabytes; a matrix of all pairs of 50,000 rows would take 20,000."""
+    prepare = (
+        "from sklearn.datasets import make_swiss_roll\n"
+        "import manifast\n"
+        "X = make_swiss_roll({}, random_state=0)[0]\n"
+        f"model = manifast.{name}(n_neighbors=10).fit(X[:2000])"
+    )
+    small, large = (grown_memory(prepare.format(n), "model.fit(X)") for n in (25_000, 50_000))
+    assert 10 < large < 2.6 * small + 10
+    assert large < 200

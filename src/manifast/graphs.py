@@ -62,8 +62,8 @@ def mean_sq_distance(X: Any) -> float:
     Examples
     --------
     >>> from manifast.graphs import mean_sq_distance
-    >>> mean_sq_distance([[0.0], [1.0], [3.0]])  # (1 + 4 + 9) / 3
-    4.666666666666667
+    >>> round(mean_sq_distance([[0.0], [1.0], [3.0]]), 12)  # (1 + 4 + 9) / 3
+    4.666666666667
     """
     x = as_rows(X)
     sparse = sp.issparse(x)
