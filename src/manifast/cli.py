@@ -1,4 +1,4 @@
-"""``python -m manifast``: what this installation is made of, a self-check of every kernel, and digits it has not seen."""
+"""``python -m manifast``: what this installation is made of, a self-check of every kernel, and new digits embedded."""
 
 from __future__ import annotations
 
