@@ -13,6 +13,7 @@ from manifast import (
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
     LocalRegressionEmbedding,
+    OutOfSample,
     SpectralRegression,
     expected_failed_checks,
 )
@@ -31,6 +32,8 @@ ESTIMATORS = [
     SpectralRegression(kernel="rbf"),
     LGRM(),
     LGRM(kernel="linear"),
+    OutOfSample(LaplacianEigenmaps()),
+    OutOfSample(LaplacianEigenmaps(n_neighbors=2), "lvm", landmarks=0.5),
 ]
 
 

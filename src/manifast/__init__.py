@@ -20,6 +20,7 @@ _ESTIMATORS = (
     "LaplacianEigenmaps",
     "LocalRegressionEmbedding",
     "LocallyLinearEmbedding",
+    "OutOfSample",
     "SpectralRegression",
     "expected_failed_checks",
 )

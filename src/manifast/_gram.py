@@ -12,7 +12,7 @@ from manifast._validation import Array, as_number, as_positive
 from manifast.kernels import _affine_product, gaussian, rbf_apply, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "precomputed")
-_SAMPLE = 1000  # rows that are looked at for the median distance
+_SAMPLE = 2000  # rows that are looked at for the median distance
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,7 @@ class Kernel:
         if name not in KERNELS:
             raise ValueError(f"kernel must be None or one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
         if name == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X must be the square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead."
-            )
+            raise ValueError(f"X must be a square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead.")
         width = 1.0
         if name == "rbf":
             width = median_distance(X) if sigma is None else as_positive(sigma, "sigma")
@@ -66,8 +64,15 @@ class Kernel:
         return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
 
 
+def settle(coef: Array, image: Array, dtype: Any) -> Array:
+    """Coefficients in the data's dtype; in float64 where rounding them to float32 would show in their image."""
+    largest = max(float(np.abs(image).max(initial=0.0)), float(np.finfo(np.float64).tiny))
+    blown_up = float(np.abs(coef).sum(axis=0).max(initial=0.0)) / largest
+    return np.ascontiguousarray(coef, dtype=np.float64 if blown_up > 1e2 else dtype)
+
+
 def median_distance(X: Array) -> float:
-    """Median distance between rows, over at most a thousand of them taken at even steps; 1 where it would be 0."""
+    """Median distance between rows, over at most two thousand of them taken at even steps; 1 where it would be 0."""
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SAMPLE)).astype(int))]
     squares = sq_distances(np.asarray(rows, dtype=np.float64))
     upper = squares[np.triu_indices(len(rows), 1)]

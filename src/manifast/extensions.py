@@ -6,20 +6,35 @@ threads; predicting changes nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg as la
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 
+from manifast._gram import Kernel, median_distance, settle
 from manifast._local import reconstruct
 from manifast._paths import landmark_map, shortest_paths
 from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
-from manifast.graphs import as_rows, connect_components, full_graph, heat_width, knn_graph, nearest, unit_rows
-from manifast.kernels import _affine_product, l1_code, laplacian, neighbor_graph, sq_distances
+from manifast.graphs import as_rows, chunks, connect_components, full_graph, heat_width, knn_graph, nearest, unit_rows
+from manifast.kernels import _affine_product, gaussian, l1_code, laplacian, neighbor_graph, rbf_apply, sq_distances
+from manifast.smoothers import KernelRidgeSmoother
 
-__all__ = ["Extension", "LandmarkIsomap", "Nystrom", "Reconstruction", "SparseCode"]
+__all__ = [
+    "RBF",
+    "Extension",
+    "KernelRidge",
+    "LandmarkIsomap",
+    "LatentVariable",
+    "Linear",
+    "Nystrom",
+    "Reconstruction",
+    "SparseCode",
+]
 
 _CHUNK = 1 << 21  # distances held at once
 
@@ -33,13 +48,14 @@ class Extension(BaseEstimator):  # type: ignore[misc]
         """Learn the map from rows X (n, p) and their embedding Y (n, d)."""
         X, Y = self._check(X, Y)
         self._fit(X, Y)
+        self.n_features_in_ = X.shape[1]
         return self
 
     def predict(self, X: Any) -> Array:
         """Embedding of new rows."""
-        if not hasattr(self, "X_"):
-            raise ValueError(f"this {type(self).__name__} is not fitted: call fit(X, Y) first")
-        return self._predict(self._rows(X, columns=self.X_.shape[1]))
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit(X, Y) first")
+        return self._predict(self._rows(X, columns=self.n_features_in_))
 
     def _check(self, X: Any, Y: Any) -> tuple[Any, Array]:
         X = self._rows(X)
@@ -57,6 +73,358 @@ class Extension(BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: Any) -> Array:
         raise NotImplementedError
+
+
+class Linear(Extension):
+    """Ridge regression on the features: y = x·coef + intercept.
+
+    Parameters
+    ----------
+    alpha : float or None, default None
+        The ridge; None is a thousandth of the mean eigenvalue of the scatter matrix: it changes little, and nothing
+        explodes where there are about as many rows as features. 0 is least squares, of smallest norm where that is not
+        unique.
+    fit_intercept : bool, default True
+        With `alpha=0, fit_intercept=False` this is the linearisation of the SPARSE paper.
+
+    Attributes
+    ----------
+    coef_ : array of shape (p, d)
+    intercept_ : array of shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.extensions import Linear
+    >>> X = np.arange(6.0)[:, None]
+    >>> Linear(alpha=0).fit(X, 2 * X + 1).predict([[2.5]]).round(9)
+    array([[6.]])
+    """
+
+    def __init__(self, alpha: float | None = None, fit_intercept: bool = True) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _fit(self, X: Array, Y: Array) -> None:
+        dtype = np.result_type(X.dtype, Y.dtype)
+        X, Y = X.astype(np.float64), Y.astype(np.float64)
+        mean, target = (X.mean(axis=0), Y.mean(axis=0)) if self.fit_intercept else (np.zeros(X.shape[1]), 0.0)
+        left, values, right = la.svd(X - mean, full_matrices=False)
+        if self.alpha is None:
+            alpha = 1e-3 * float(np.square(values).sum()) / X.shape[1]
+        else:
+            alpha = as_number(self.alpha, "alpha", minimum=0.0)
+        kept = values > max(X.shape) * np.finfo(float).eps * values.max(initial=0.0)
+        shrunk = values[kept] / (np.square(values[kept]) + alpha)
+        coef = right[kept].T @ (shrunk[:, None] * (left[:, kept].T @ (Y - target)))
+        self.coef_ = np.ascontiguousarray(coef, dtype=dtype)
+        self.intercept_ = np.asarray(np.zeros(Y.shape[1]) + target - mean @ coef, dtype=dtype)
+
+    def _predict(self, X: Array) -> Array:
+        dtype = np.result_type(X.dtype, self.coef_.dtype)
+        return _affine_product(*(part.astype(dtype, copy=False) for part in (X, self.coef_, self.intercept_)))
+
+
+class KernelRidge(Extension):
+    """Kernel ridge regression: y = Σ_i dual_i K(x, x_i) + intercept.
+
+    With bias it is the map of LGRM (eq. 22), without it that of the kernel form of elastic embedding.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "precomputed"}, default "rbf"
+        For "precomputed" X is the kernel matrix, and `predict` takes the kernel of new rows with the training rows.
+    alpha : float, default 1e-3
+        The ridge, more than 0.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    fit_intercept : bool, default True
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n, d)
+    intercept_ : array of shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.extensions import KernelRidge
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> KernelRidge(sigma=1.0, alpha=1e-9).fit(X, np.sin(X)).predict([[1.5]]).round(4)
+    array([[0.9975]])
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        alpha: float = 1e-3,
+        sigma: float | None = None,
+        fit_intercept: bool = True,
+        degree: int = 3,
+        coef0: float = 1.0,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.sigma = sigma
+        self.fit_intercept = fit_intercept
+        self.degree = degree
+        self.coef0 = coef0
+
+    def _fit(self, X: Array, Y: Array) -> None:
+        alpha = as_positive(self.alpha, "alpha")
+        kernel = Kernel.of(self.kernel, X, sigma=self.sigma, degree=self.degree, coef0=self.coef0)
+        dtype = np.result_type(X.dtype, Y.dtype)
+        wide = Y.astype(np.float64)
+        if self.fit_intercept:
+            dual, intercept = KernelRidgeSmoother(kernel.matrix(X), alpha).fit(wide)
+        else:
+            K = kernel.matrix(X)
+            K.flat[:: len(K) + 1] += alpha
+            factor = la.cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
+            dual, intercept = la.cho_solve(factor, wide, check_finite=False), np.zeros(Y.shape[1])
+        self._kernel = kernel
+        self._X = None if kernel.name == "precomputed" else X
+        self.dual_coef_ = settle(dual, wide, dtype)
+        self.intercept_ = np.asarray(intercept, dtype=dtype)
+
+    def _predict(self, X: Array) -> Array:
+        return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_).astype(
+            self.intercept_.dtype, copy=False
+        )
+
+
+class LatentVariable(Extension):
+    """Mean of the embeddings of the nearest training rows, weighted by the heat kernel (LVM).
+
+    y(x) = Σ exp(-|x - x_i|²/beta) y_i / Σ exp(-|x - x_i|²/beta) over the nearest; distances count relative to the
+    nearest, so that not all weights underflow.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 3
+        Cut to the number of training rows.
+    beta : "mean" or float, default "mean"
+        "mean" is the mean squared distance between training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.extensions import LatentVariable
+    >>> X = np.arange(6.0)[:, None]
+    >>> LatentVariable(n_neighbors=2).fit(X, X).predict([[2.5]])
+    array([[2.5]])
+    """
+
+    _sparse = True
+
+    def __init__(self, n_neighbors: int = 3, beta: Any = "mean") -> None:
+        self.n_neighbors = n_neighbors
+        self.beta = beta
+
+    def _fit(self, X: Any, Y: Array) -> None:
+        self._k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
+        self.beta_ = heat_width(X, self.beta)
+        self.X_, self.Y_ = X, Y
+
+    def _predict(self, X: Any) -> Array:
+        distances, neighbors = nearest(self.X_, self._k, queries=X)
+        weights = relative_heat(distances.astype(np.float64), distances[:, :1].astype(np.float64), self.beta_)
+        return weighted_mean(weights, neighbors, self.Y_).astype(np.result_type(X.dtype, self.Y_.dtype), copy=False)
+
+
+def relative_heat(distances: Array, nearest: Array, beta: float) -> Array:
+    """exp(-(d² - d0²)/beta), from the product of sum and difference: no square overflows, the nearest weighs 1."""
+    root = np.sqrt(beta)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-((distances - nearest) / root) * ((distances + nearest) / root)))
+
+
+class RBF(Extension):
+    """Gaussian interpolation: y = Σ_i c_i exp(-|x - x_i|²/σ²) with f(x_i) = y_i.
+
+    Parameters
+    ----------
+    sigma : "median", "loo" or float, default "median"
+        Width: `scale` times the median distance between rows; or chosen among `sigma_grid` (in medians) by closed-form
+        leave-one-out, F_loo = Y - Ψ^-1 Y / diag(Ψ^-1); or a number, taken as it is.
+    scale : float, default 1.0
+        Of the median.
+    ridge : float or sequence of floats, default 0.0
+        Added to the diagonal of Ψ: the map then smooths instead of interpolating. Several are chosen among by the same
+        leave-one-out, with one eigendecomposition per width.
+    sigma_grid : sequence of floats or None, default None
+        Widths for "loo", in medians; None is 20 from 0.3 to 6.
+    verbose : bool, default False
+        Say which width was tried, and how it went.
+
+    Attributes
+    ----------
+    sigma_ : float
+    ridge_ : float
+    coef_ : array of shape (n, d)
+    loo_error_ : float
+        Root mean square of the leave-one-out residuals relative to Y's own spread; where something was chosen by it.
+    lipschitz_ : (float, float)
+        Two constants of the map: √d C L_φ of the theory, with C the largest column sum of |coef|, and the tighter
+        L_φ √(Σ_k |c^k|_1²); L_φ = √2 e^(-1/2) / σ.
+
+    Notes
+    -----
+    Rows that repeat share their coefficients equally, and their embeddings are averaged: the solution of smallest norm.
+    Where Ψ is singular to working precision the smallest jitter that helps is added, and a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.extensions import RBF
+    >>> X = np.linspace(0, 6, 12)[:, None]
+    >>> model = RBF(sigma=1.0).fit(X, np.sin(X))
+    >>> bool(np.allclose(model.predict(X), np.sin(X)))
+    True
+    """
+
+    def __init__(
+        self,
+        sigma: Any = "median",
+        scale: float = 1.0,
+        ridge: Any = 0.0,
+        sigma_grid: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.sigma = sigma
+        self.scale = scale
+        self.ridge = ridge
+        self.sigma_grid = sigma_grid
+        self.verbose = verbose
+
+    def _fit(self, X: Array, Y: Array) -> None:
+        if isinstance(self.sigma, str) and self.sigma not in ("median", "loo"):
+            raise ValueError(f"sigma must be 'median', 'loo' or a positive number. Got {self.sigma!r} instead.")
+        scale = as_positive(self.scale, "scale")
+        ridges = [
+            as_number(value, "ridge", minimum=0.0) for value in np.atleast_1d(np.asarray(self.ridge, dtype=object))
+        ]
+        grid = [as_positive(s, "sigma_grid") for s in (self.sigma_grid if self.sigma_grid is not None else _SIGMA_GRID)]
+        dtype = np.result_type(X.dtype, Y.dtype)
+        rows, groups, counts = unique_rows(X)
+        wide = X[rows].astype(np.float64)
+        target = np.zeros((len(rows), Y.shape[1]))
+        np.add.at(target, groups, Y.astype(np.float64))
+        target /= counts[:, None]
+        if self.sigma == "loo":
+            widths = [scale * median_distance(X) * s for s in grid]
+        elif self.sigma == "median":
+            widths = [scale * median_distance(X)]
+        else:
+            widths = [as_positive(self.sigma, "sigma")]
+        self.sigma_, self.ridge_ = widths[0], ridges[0]
+        if len(widths) * len(ridges) > 1:
+            self.sigma_, self.ridge_, self.loo_error_ = choose_by_loo(wide, target, widths, ridges, self.verbose)
+        coef = interpolate(wide, target, self.sigma_, self.ridge_)
+        self.X_ = X
+        self.coef_, self._dtype = settle((coef / counts[:, None])[groups], target, dtype), dtype
+        sums = np.abs(coef).sum(axis=0)
+        slope = np.sqrt(2) * np.exp(-0.5) / self.sigma_
+        self.lipschitz_ = (
+            float(np.sqrt(Y.shape[1]) * sums.max() * slope),
+            float(np.sqrt(np.square(sums).sum()) * slope),
+        )
+
+    def _predict(self, X: Array) -> Array:
+        return rbf_apply(X, self.X_, self.coef_, sigma=self.sigma_).astype(
+            np.result_type(X.dtype, self._dtype), copy=False
+        )
+
+
+_SIGMA_GRID = tuple(np.geomspace(0.3, 6.0, 20))
+
+
+def unique_rows(X: Array) -> tuple[Array, Array, Array]:
+    """First rows of every kind in order, the kind of each row, and how many there are of it."""
+    _, first, inverse, counts = np.unique(
+        np.ascontiguousarray(X) + 0.0, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[inverse.reshape(-1)], counts[order]
+
+
+def interpolate(X: Array, Y: Array, sigma: float, ridge: float) -> Array:
+    """Coefficients of Ψ C = Y, by Cholesky with the smallest jitter that makes it succeed."""
+    for jitter in (0.0, *(len(X) * np.finfo(float).eps * 10.0**e for e in range(12))):
+        psi = gaussian(X, sigma=sigma)
+        psi.flat[:: len(psi) + 1] += ridge + jitter
+        factor, failed = la.lapack.dpotrf(psi.T, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            break
+    else:
+        raise la.LinAlgError("the kernel matrix cannot be factored: use a smaller sigma or ridge > 0")
+    coef, _ = la.lapack.dpotrs(factor, Y, lower=1)
+    if ridge == 0:
+        sample = np.unique(np.linspace(0, len(X) - 1, min(len(X), 500)).astype(int))
+        missed = np.abs(rbf_apply(X[sample], X, coef, sigma=sigma) - Y[sample]).max() / (np.abs(Y).max() or 1.0)
+        if missed > 1e-6:
+            warnings.warn(
+                f"the kernel matrix is nearly singular at sigma = {sigma:.3g} (jitter {jitter:.1g}), and the embedding "
+                f"is reproduced only to {missed:.1e}. Use a smaller sigma, or ridge > 0 on purpose.",
+                UserWarning,
+                stacklevel=5,
+            )
+    return np.asarray(coef)
+
+
+def choose_by_loo(
+    X: Array, Y: Array, widths: list[float], ridges: list[float], verbose: bool
+) -> tuple[float, float, float]:
+    """The width and ridge with the smallest leave-one-out error, and that error relative to the spread of Y."""
+    spread = float(np.linalg.norm(Y - Y.mean(axis=0))) or 1.0
+    best = (np.inf, widths[0], ridges[0])
+    squares = sq_distances(X)
+    for sigma in widths:
+        psi = np.exp(squares / -(sigma * sigma))
+        errors = loo_errors(psi, Y, ridges)
+        for ridge, error in zip(ridges, errors, strict=True):
+            if verbose:
+                print(f"RBF: sigma {sigma:.4g}, ridge {ridge:.2g}: leave-one-out error {error / spread:.4f}")
+            if error < best[0]:
+                best = (error, sigma, ridge)
+    if not np.isfinite(best[0]):
+        raise la.LinAlgError("the kernel matrix is singular at every sigma: use a smaller sigma_grid or ridge > 0")
+    return best[1], best[2], best[0] / spread
+
+
+def loo_errors(psi: Array, Y: Array, ridges: list[float]) -> list[float]:
+    """|F_loo - Y| for every ridge, infinite where the matrix is singular; psi is overwritten.
+
+    F_loo = Y - Ψ^-1 Y / diag(Ψ^-1). One ridge: Cholesky, and the diagonal from the inverse of its triangle. Several
+    share one eigendecomposition.
+    """
+    n = len(psi)
+    if len(ridges) == 1:
+        psi.flat[:: n + 1] += ridges[0]
+        factor, failed = la.lapack.dpotrf(psi.T, lower=1, clean=1, overwrite_a=1)
+        if failed:
+            return [np.inf]
+        solved, _ = la.lapack.dpotrs(factor, Y, lower=1)
+        inverse, failed = la.lapack.dtrtri(factor, lower=1, overwrite_c=1)
+        if failed:
+            return [np.inf]
+        diagonal = np.einsum("ij,ij->j", inverse, inverse)
+        return [float(np.linalg.norm(solved / diagonal[:, None]))]
+    values, vectors = la.eigh(psi, overwrite_a=True, check_finite=False)
+    inside, squares = vectors.T @ Y, np.square(vectors)
+    errors = []
+    for ridge in ridges:
+        shifted = values + ridge
+        if shifted[0] <= n * np.finfo(float).eps * shifted[-1]:
+            errors.append(np.inf)
+            continue
+        solved = vectors @ (inside / shifted[:, None])
+        errors.append(float(np.linalg.norm(solved / (squares @ (1.0 / shifted))[:, None])))
+    return errors
 
 
 class Reconstruction(Extension):
@@ -153,28 +521,29 @@ class Nystrom(Extension):
     def _learn(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: float) -> Nystrom:
         """From an embedding whose eigenvalues are known."""
         self.X_, self.Y_, self.eigenvalues_, self.beta_, self._k = X, Y, eigenvalues, width, k
+        self.n_features_in_ = X.shape[1]
         return self
 
     def _predict(self, X: Any) -> Array:
         factors = nystrom_factors(self.eigenvalues_)
         out = np.empty((X.shape[0], self.Y_.shape[1]), dtype=np.result_type(X.dtype, self.Y_.dtype))
-        for rows in _chunks(X.shape[0], self._k or self.X_.shape[0]):
+        for rows in _blocks(X.shape[0], self._k or self.X_.shape[0]):
             out[rows] = self._mean(X[rows]) * factors
         return out
 
     def _mean(self, X: Any) -> Array:
         """Mean of the embeddings of linked rows, weighted by the kernel."""
         if self._k is None:
-            squares, neighbors = sq_distances(X, self.X_).astype(np.float64, copy=False), None
+            distances, neighbors = np.sqrt(sq_distances(X, self.X_).astype(np.float64, copy=False)), None
         else:
             distances, neighbors = nearest(self.X_, self._k, queries=X)
-            squares = distances.astype(np.float64) ** 2
-        others = squares > 0
-        # Relative to the nearest other row, so that not all weights underflow; a constant factor cancels.
-        closest = np.min(squares, axis=1, where=others, initial=np.inf, keepdims=True)
-        weights = np.where(others, 1.0, 0.0)
+            distances = distances.astype(np.float64, copy=False)
+        others = distances > 0
+        weights = others.astype(np.float64)
         if self.weights == "heat":
-            weights[others] = np.exp(-(squares - np.where(np.isfinite(closest), closest, 0.0))[others] / self.beta_)
+            # Relative to the nearest other row, so that not all weights underflow; a constant factor cancels.
+            closest = np.min(distances, axis=1, where=others, initial=np.inf, keepdims=True)
+            weights *= relative_heat(distances, np.where(np.isfinite(closest), closest, 0.0), self.beta_)
         weights[~others.any(axis=1)] = 1.0  # nothing but copies of the row: their mean
         return weighted_mean(weights, neighbors, self.Y_)
 
@@ -239,7 +608,7 @@ class LandmarkIsomap(Extension):
     def _learn(self, X: Any, geodesics: Array, mean_sq: Array, Y: Array, k: int) -> LandmarkIsomap:
         """From the geodesics of all rows to the landmarks (n, landmarks) and the landmarks' embedding."""
         Y64 = Y.astype(np.float64)
-        self.X_, self._k, self._dtype = X, k, Y.dtype
+        self.X_, self._k, self._dtype, self.n_features_in_ = X, k, Y.dtype, X.shape[1]
         self._geodesics, self._mean_sq = np.ascontiguousarray(geodesics), mean_sq
         self._projection = np.ascontiguousarray(Y64 @ np.linalg.pinv(Y64.T @ Y64, hermitian=True))
         return self
@@ -273,6 +642,18 @@ class SparseCode(Extension):
         Weights |a|^power: 1 as in the paper, 2 is often better.
     normalize : bool, default True
         Scale all rows to unit norm first.
+    top : int or None, default None
+        Keep only that many coefficients of each code, the largest.
+    projection : int or None, default None
+        Project all rows to that many random orthonormal axes first.
+    dictionary_size : int or None, default None
+        Code against that many training rows only (SPARSE sec. 4.4).
+    dictionary_method : {"kmeans", "nearest"}, default "kmeans"
+        Which: the nearest to the centres of k-means, the same for all new rows; or the nearest to each new row.
+    random_state : int, default 0
+        Of the projection and k-means.
+    verbose : bool, default False
+        Show progress.
 
     Examples
     --------
@@ -283,33 +664,111 @@ class SparseCode(Extension):
     array([[0.5]])
     """
 
-    def __init__(self, lam: float = 0.0, errors: bool = True, power: float = 1, normalize: bool = True) -> None:
+    def __init__(
+        self,
+        lam: float = 0.0,
+        errors: bool = True,
+        power: float = 1,
+        normalize: bool = True,
+        top: int | None = None,
+        projection: int | None = None,
+        dictionary_size: int | None = None,
+        dictionary_method: str = "kmeans",
+        random_state: int = 0,
+        verbose: bool = False,
+    ) -> None:
         self.lam = lam
         self.errors = errors
         self.power = power
         self.normalize = normalize
+        self.top = top
+        self.projection = projection
+        self.dictionary_size = dictionary_size
+        self.dictionary_method = dictionary_method
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, X: Array, Y: Array) -> None:
+        n, p = X.shape
         self._lam = as_number(self.lam, "lam", minimum=0.0)
         self._power = as_positive(self.power, "power")
-        self.X_, self.Y_ = (unit_rows(X) if self.normalize else X), Y
+        self._top = None if self.top is None else as_count(self.top, "top")
+        size = None if self.dictionary_size is None else as_count(self.dictionary_size, "dictionary_size", maximum=n)
+        if self.dictionary_method not in ("kmeans", "nearest"):
+            raise ValueError(
+                f"dictionary_method must be 'kmeans' or 'nearest'. Got {self.dictionary_method!r} instead."
+            )
+        self._axes = None
+        if self.projection is not None:
+            axes = as_count(self.projection, "projection", maximum=p, why=f" for {p} features")
+            gaussian_matrix = np.random.default_rng(self.random_state).standard_normal((p, axes))
+            self._axes = np.ascontiguousarray(la.qr(gaussian_matrix, mode="economic")[0], dtype=X.dtype)
+        rows = self._prepare(X)
+        self._count, self._atoms = n, np.arange(n)
+        if size is not None and self.dictionary_method == "kmeans":
+            self._atoms = representatives(rows, size, self.random_state)
+        self._near = size if self.dictionary_method == "nearest" else None
+        self.X_, self.Y_ = rows[self._atoms], Y[self._atoms]
+
+    def _prepare(self, X: Array) -> Array:
+        """Projected, unit rows."""
+        if self._axes is not None:
+            X = _affine_product(X.astype(self._axes.dtype, copy=False), self._axes)
+        return unit_rows(X) if self.normalize else X
 
     def codes(self, X: Any) -> sp.csr_array:
         """Sparse codes of new rows, one column per training row."""
-        X = self._rows(X, columns=self.X_.shape[1])
-        codes, _ = l1_code(unit_rows(X) if self.normalize else X, self.X_, errors=self.errors, lam=self._lam)
-        return codes
+        codes = self._codes(self._prepare(self._rows(X, columns=self.n_features_in_)))
+        columns = self._atoms[codes.indices].astype(codes.indices.dtype)
+        return sp.csr_array((codes.data, columns, codes.indptr), shape=(codes.shape[0], self._count))
+
+    def _codes(self, rows: Array) -> sp.csr_array:
+        """One column per atom."""
+        parts = [self._code(rows[part]) for part in chunks(len(rows), self.verbose, "sparse codes")]
+        codes = parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return codes if self._top is None else largest_entries(codes, self._top)
+
+    def _code(self, rows: Array) -> sp.csr_array:
+        if self._near is None:
+            return l1_code(rows, self.X_, errors=self.errors, lam=self._lam)[0]
+        _, neighbors = nearest(self.X_, self._near, queries=rows)
+        indptr, columns, values = [0], [], []
+        for row, near in zip(rows, np.sort(neighbors, axis=1), strict=True):
+            code = l1_code(row[None], self.X_[near], errors=self.errors, lam=self._lam)[0]
+            columns.append(near[code.indices])
+            values.append(code.data)
+            indptr.append(indptr[-1] + code.nnz)
+        shape = (len(rows), len(self.X_))
+        return sp.csr_array((np.concatenate(values), np.concatenate(columns), np.array(indptr)), shape=shape)
 
     def _predict(self, X: Array) -> Array:
-        weights = abs(self.codes(X)).astype(np.float64)
+        rows = self._prepare(X)
+        weights = abs(self._codes(rows)).astype(np.float64)
         weights.data **= self._power
         sums = np.asarray(weights @ np.column_stack([self.Y_, np.ones(len(self.Y_))]).astype(np.float64))
         empty = ~(sums[:, -1] > 0)
         if empty.any():
-            rows = unit_rows(X[empty]) if self.normalize else X[empty]
-            _, neighbors = nearest(self.X_, 1, queries=rows)
+            _, neighbors = nearest(self.X_, 1, queries=rows[empty])
             sums[empty, :-1], sums[empty, -1] = self.Y_[neighbors[:, 0]], 1.0
         return np.asarray(sums[:, :-1] / sums[:, -1:], dtype=np.result_type(X.dtype, self.Y_.dtype))
+
+
+def representatives(X: Array, count: int, seed: int) -> Array:
+    """Numbers of the rows nearest to the centres of k-means, ascending."""
+    from sklearn.cluster import KMeans
+
+    centers = KMeans(count, n_init=1, random_state=seed).fit(X).cluster_centers_.astype(X.dtype)
+    return np.unique(nearest(X, 1, queries=centers)[1])
+
+
+def largest_entries(codes: sp.csr_array, top: int) -> sp.csr_array:
+    """Each row with its `top` entries of largest magnitude, the first of equal ones."""
+    rows = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
+    order = np.lexsort((codes.indices, -np.abs(codes.data), rows))
+    rank = np.arange(len(order)) - codes.indptr[rows]
+    kept = np.sort(order[rank < top])
+    indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=codes.shape[0])))
+    return sp.csr_array((codes.data[kept], codes.indices[kept], indptr), shape=codes.shape)
 
 
 def mean_squares(geodesics: Array) -> Array:
@@ -318,6 +777,10 @@ def mean_squares(geodesics: Array) -> Array:
 
 
 EXTENSIONS: dict[str, type[Extension]] = {
+    "rbf": RBF,
+    "kernel_ridge": KernelRidge,
+    "linear": Linear,
+    "lvm": LatentVariable,
     "nystrom": Nystrom,
     "reconstruction": Reconstruction,
     "landmark_isomap": LandmarkIsomap,
@@ -338,7 +801,7 @@ def as_extension(value: Any) -> Extension:
     )
 
 
-def _chunks(rows: int, width: int) -> Iterator[slice]:
+def _blocks(rows: int, width: int) -> Iterator[slice]:
     step = max(1, _CHUNK // max(1, width))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

@@ -280,7 +280,7 @@ def l1_graph(
         x = unit_rows(x)
     n = x.shape[0]
     parts = []
-    for rows in _chunks(n, verbose, "L1 graph"):
+    for rows in chunks(n, verbose, "L1 graph"):
         codes, _ = l1_code(x[rows], x, errors=errors, lam=lam, exclude=np.arange(n)[rows], n_threads=n_threads)
         parts.append(codes)
     size = abs(sp.csr_array(sp.vstack(parts, format="csr")))
@@ -714,7 +714,7 @@ def unit_rows(x: Array) -> Array:
     return unit
 
 
-def _chunks(n: int, verbose: bool, label: str) -> Iterator[slice]:
+def chunks(n: int, verbose: bool, label: str) -> Iterator[slice]:
     """All rows at once, or, where progress is to be shown, about a hundred slices of them."""
     if not verbose:
         yield slice(0, n)

@@ -2,6 +2,7 @@
 
 from manifast.embeddings._base import expected_failed_checks
 from manifast.embeddings.linear import LPP, SpectralRegression
+from manifast.embeddings.out_of_sample import OutOfSample
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -19,6 +20,7 @@ __all__ = [
     "LaplacianEigenmaps",
     "LocalRegressionEmbedding",
     "LocallyLinearEmbedding",
+    "OutOfSample",
     "SpectralRegression",
     "expected_failed_checks",
 ]

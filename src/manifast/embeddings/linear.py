@@ -81,7 +81,7 @@ class _Projection(Embedding):
         if kernel is None:
             self.components_ = np.ascontiguousarray(coef.T, dtype=X.dtype)
         else:
-            self.dual_coef_ = np.ascontiguousarray(coef, dtype=X.dtype)
+            self.dual_coef_ = np.ascontiguousarray(coef)  # float64: sums of them cancel
         self.embedding_ = self._map(X)
 
     def _coefficients(

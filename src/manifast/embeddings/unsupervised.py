@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from manifast import objectives
-from manifast._gram import Kernel, kernel_features
+from manifast._gram import Kernel, kernel_features, settle
 from manifast._paths import shortest_paths
 from manifast._validation import Array, as_count, as_number, as_positive, is_sparse
 from manifast.embeddings._base import (
@@ -118,8 +118,17 @@ class LaplacianEigenmaps(Embedding):
         W, width = self._graph(X)
         objective = objectives.laplacian_eigenmaps(W)
         self.eigenvalues_, self.embedding_ = solve(objective, objective.A, k, X.dtype, self.verbose)
-        self.affinity_matrix_ = W
+        self._affinity = None if self.affinity == "full" else W
+        if self.affinity == "full":
+            self._X, self._width = X, width
         self._extend(X, self._natural(X, width))
+
+    @property
+    def affinity_matrix_(self) -> Any:
+        """The graph; a full one is not kept but made again from the rows."""
+        if not hasattr(self, "_affinity"):
+            raise AttributeError("affinity_matrix_ exists after fit")
+        return full_graph(self._X, beta=self._width) if self._affinity is None else self._affinity
 
     def _natural(self, X: Any, width: Any) -> Any:
         if self.affinity == "precomputed":
@@ -634,7 +643,7 @@ class LGRM(Embedding):
         if isinstance(smoother, LinearRidgeSmoother):
             # The same map in dual form: X' dual are the coefficients, and the residual is γ times the dual.
             dual = (Y - X.astype(np.float64) @ dual - intercept) / gamma
-        self.dual_coef_, self.intercept_ = dual.astype(X.dtype, copy=False), intercept.astype(X.dtype, copy=False)
+        self.dual_coef_, self.intercept_ = settle(dual, Y, X.dtype), intercept.astype(X.dtype, copy=False)
         self._kernel = kernel
         self._X = None if kernel.name == "precomputed" else X
 
