@@ -1,0 +1,130 @@
+"""``python -m manifast demo``: digits embedded, and digits held out that are mapped by several methods."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from manifast._validation import Array
+
+TRAINING = 1000
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: errors in %, times in seconds."""
+
+    method: str
+    map: str
+    error: float
+    fit: float
+    per_row: float
+
+
+def demo(output: str) -> list[Line]:
+    """Fit on 1000 of scikit-learn's digits, map the other 797, print a table and draw a picture."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    print(f"{TRAINING} digits embedded in 10 dimensions; {len(X) - TRAINING} others mapped, and named by their nearest")
+    print(f"\n{'method':<26} {'map for new rows':<24} {'1-NN error':>10} {'fit':>10} {'per new row':>12}")
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the digits fall into components, which are joined
+        for name, map_name, model in models(10):
+            line = measure(name, map_name, model, X, y)
+            lines.append(line)
+            times = f"{1e3 * line.fit:>7.1f} ms {1e6 * line.per_row:>9.1f} µs"
+            print(f"{line.method:<26} {line.map:<24} {line.error:>8.1f} % {times}", flush=True)
+        pixels = nearest_error(X[:TRAINING], y[:TRAINING], X[TRAINING:], y[TRAINING:])
+        print(f"{'all 64 pixels':<26} {'':<24} {pixels:>8.1f} %")
+        draw(X, y, Path(output))
+    return lines
+
+
+def models(d: int) -> list[tuple[str, str, Any]]:
+    """Name of the method, name of the map, and the estimator."""
+    from sklearn import manifold
+
+    import manifast
+    from manifast.extensions import RBF
+
+    near: dict[str, Any] = {"n_neighbors": 10}
+    made: list[tuple[str, str, Any]] = [
+        (f"Laplacian eigenmaps, {label}", map_name, manifast.LaplacianEigenmaps(d, **parameters, extension=extension))
+        for label, parameters in (("kNN", near), ("full", {"affinity": "full"}))
+        for map_name, extension in (
+            ("Nyström", None),
+            ("RBF, σ by leave-one-out", RBF("loo", sigma_grid=(0.3, 0.5, 0.8, 1.3, 2.0))),
+            ("latent variable", "lvm"),
+            ("sparse code", "sparse"),
+        )
+    ]
+    made += [
+        ("LLE", "reconstruction", manifast.LocallyLinearEmbedding(d, **near)),
+        ("LLE (scikit-learn)", "its own transform", manifold.LocallyLinearEmbedding(n_components=d, **near)),
+        ("LTSA", "reconstruction", manifast.LTSA(d, n_neighbors=14)),
+        ("Isomap", "geodesics", manifast.Isomap(d, **near)),
+        ("Isomap (scikit-learn)", "its own transform", manifold.Isomap(n_components=d, **near)),
+        ("LGRM", "its own kernel ridge", manifast.LGRM(d, n_neighbors=14)),
+        ("LPP", "its own projection", manifast.LPP(d, **near, alpha=1.0)),
+        ("spectral regression", "its own kernel ridge", manifast.SpectralRegression(d, **near, kernel="rbf")),
+        ("t-SNE (scikit-learn)", "RBF, through OutOfSample", manifast.OutOfSample(manifold.TSNE(2, random_state=0))),
+    ]
+    return made
+
+
+def measure(name: str, map_name: str, model: Any, X: Array, y: Array) -> Line:
+    """Times are of a first call each, as in a script."""
+    start = perf_counter()
+    embedded = model.fit_transform(X[:TRAINING])
+    fitted = perf_counter()
+    mapped = model.transform(X[TRAINING:])
+    done = perf_counter()
+    error = nearest_error(embedded, y[:TRAINING], mapped, y[TRAINING:])
+    return Line(name, map_name, error, fitted - start, (done - fitted) / len(mapped))
+
+
+def nearest_error(known: Array, labels: Array, unknown: Array, truth: Array) -> float:
+    """Share of rows whose nearest known row has another label, in %."""
+    from manifast.kernels import knn
+
+    _, neighbors = knn(known.astype(np.float64), 1, queries=unknown.astype(np.float64))
+    return 100.0 * float(np.mean(labels[neighbors[:, 0]] != truth))
+
+
+def draw(X: Array, y: Array, file: Path) -> None:
+    """Training rows and held-out rows in two dimensions, side by side."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        print("\nno picture: matplotlib is not installed (pip install matplotlib)", file=sys.stderr)
+        return
+    import manifast
+
+    shown = [
+        manifast.LaplacianEigenmaps(n_neighbors=10, affinity="full"),
+        manifast.LocallyLinearEmbedding(n_neighbors=10),
+        manifast.Isomap(n_neighbors=10),
+        manifast.LGRM(n_neighbors=14),
+    ]
+    figure = Figure(figsize=(4 * len(shown), 8), layout="constrained")
+    axes = figure.subplots(2, len(shown), sharex="col", sharey="col")
+    for column, model in enumerate(shown):
+        embedded = model.fit_transform(X[:TRAINING])
+        for row, (rows, labels, title) in enumerate(
+            (
+                (embedded, y[:TRAINING], f"{type(model).__name__}: {TRAINING} training digits"),
+                (model.transform(X[TRAINING:]), y[TRAINING:], f"{len(X) - TRAINING} digits it has not seen"),
+            )
+        ):
+            axes[row, column].scatter(*rows[:, :2].T, c=labels, cmap="tab10", s=6)
+            axes[row, column].set(title=title, xticks=[], yticks=[])
+    figure.savefig(file, dpi=100)
+    print(f"\npicture: {file}")
