@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
 from oracles import largest_angle
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import graphs
@@ -111,6 +111,46 @@ def test_matrix_free(rng):
     check(A, values, vectors)
 
 
+def test_matrix_free_finds_eigenvalue_zero():
+    for head in ([0.0, 1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 1.0]):
+        A = sp.diags_array(np.r_[head, np.linspace(5, 10, 800)])
+        values, _ = smallest_eigenvectors(aslinearoperator(A), 4)
+        np.testing.assert_allclose(values, head, atol=1e-9)
+
+
+def test_indefinite_sum(rng):
+    """The sparse part alone is positive definite; the smallest eigenvalue is not."""
+    n = 900
+    u = rng.standard_normal(n)
+    A = LowRankSum(
+        sp.diags_array(np.linspace(1, 2, n), format="csr"), (u / np.linalg.norm(u))[:, None], np.array([-5.0])
+    )
+    values, vectors = smallest_eigenvectors(A, 2)
+    assert values[0] < -3
+    check(A.toarray(), values, vectors)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e160])
+def test_scale_of_the_matrix(rng, scale):
+    A = random_sparse(500, rng)
+    plain, scaled = smallest_eigenvectors(A, 3), smallest_eigenvectors(A * scale, 3)
+    np.testing.assert_allclose(scaled[0] / scale, plain[0], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(scaled[1], plain[1], atol=1e-6)
+
+
+def test_multilevel_on_a_disconnected_graph():
+    rolls = [grid_laplacian(a, b) for a, b in ((25, 24), (30, 20), (2, 1))]
+    L, degrees = sp.csr_array(sp.block_diag([r[0] for r in rolls])), np.concatenate([r[1] for r in rolls])
+    expected = la.eigh(L.toarray(), np.diag(degrees), eigvals_only=True)
+    for null, first in ((None, 0), (np.ones(len(degrees)), 1)):
+        values, vectors = smallest_eigenvectors(L, 8, degrees, null=null, method="multilevel")
+        np.testing.assert_allclose(values, expected[first : first + 8], atol=1e-10)
+        np.testing.assert_allclose(vectors.T @ (degrees[:, None] * vectors), np.eye(8), atol=1e-9)
+        assert np.abs(L @ vectors - degrees[:, None] * vectors * values).max() < 1e-8
+    with pytest.raises(ValueError, match="nothing but the constant"):
+        smallest_eigenvectors(L, 2, degrees, null=vectors[:, 3], method="multilevel")
+
+
 def test_unconverged_vectors_are_not_silent(rng):
     A = np.diag(np.linspace(1.0, 1.001, 800))
     operator = LinearOperator(A.shape, matvec=lambda v: A @ v, matmat=lambda V: A @ V, dtype=np.float64)
@@ -194,11 +234,18 @@ def test_same_bits_every_time(rng):
         ((np.array([[np.nan, 0.0], [0.0, 1.0]]), 1), "A must be finite"),
         ((np.eye(3), 1, np.eye(2)), r"B must be a matrix that is of shape \(3, 3\)"),
         ((np.eye(3), 1, np.array([1.0, -1.0, 1.0])), "B must hold finite numbers that are not negative"),
+        ((np.eye(3), 0.5), "k must be an integer"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         smallest_eigenvectors(*arguments)
+
+
+@pytest.mark.parametrize("null", [np.zeros(3), np.ones(4), np.full(3, np.nan)])
+def test_bad_null(null):
+    with pytest.raises(ValueError, match="null must be finite vectors of 3 entries"):
+        smallest_eigenvectors(np.eye(3), 1, null=null)
 
 
 def test_bad_method():

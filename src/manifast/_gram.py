@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from manifast._validation import Array, as_number, as_positive
+from manifast._validation import Array, as_count, as_number, as_positive
 from manifast.kernels import _affine_product, gaussian, rbf_apply, sq_distances
 
-KERNELS = ("linear", "rbf", "poly", "precomputed")
+KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
+_CHUNK = 1 << 22  # kernel values held at once
 _SAMPLE = 2000  # rows that are looked at for the median distance
 
 
@@ -31,13 +32,14 @@ class Kernel:
     def of(cls, name: str, X: Array, *, sigma: Any = None, degree: int = 3, coef0: float = 1.0) -> Kernel:
         """The kernel for these training rows: `sigma=None` is the median distance between them."""
         if name not in KERNELS:
-            raise ValueError(f"kernel must be None or one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
+            raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
+        name = "poly" if name == "polynomial" else name
         if name == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead.")
         width = 1.0
         if name == "rbf":
             width = median_distance(X) if sigma is None else as_positive(sigma, "sigma")
-        return cls(name, width, int(as_number(degree, "degree", minimum=1)), float(coef0))
+        return cls(name, width, as_count(degree, "degree"), as_number(coef0, "coef0", minimum=0.0))
 
     def matrix(self, X: Array) -> Array:
         """K on the training rows, exactly symmetric, in float64."""
@@ -45,6 +47,7 @@ class Kernel:
         if self.name == "rbf":
             return gaussian(X, sigma=self.sigma)
         if self.name == "precomputed":
+            _check_kernel(X)
             return 0.5 * (X + X.T)
         products: Array = X @ X.T
         return 0.5 * (products + products.T) if self.name == "linear" else (products + self.coef0) ** self.degree
@@ -58,9 +61,16 @@ class Kernel:
         elif self.name == "rbf":
             return np.asarray(rbf_apply(X, train, dual, sigma=self.sigma) + intercept.astype(dtype))
         else:
-            values = _affine_product(X, np.ascontiguousarray(train.T, dtype=dtype))
-            if self.name == "poly":
-                values = (values + dtype.type(self.coef0)) ** self.degree
+            turned = np.ascontiguousarray(train.T, dtype=dtype)
+            if self.name == "linear":  # the same in its few coefficients
+                values, dual = X, _affine_product(turned, dual)
+            else:
+                out = np.empty((len(X), dual.shape[1]), dtype)
+                step = max(1, _CHUNK // len(train))
+                for begin in range(0, len(X), step):
+                    part = (_affine_product(X[begin : begin + step], turned) + dtype.type(self.coef0)) ** self.degree
+                    out[begin : begin + step] = _affine_product(part, dual, np.ascontiguousarray(intercept, dtype))
+                return out
         return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
 
 
@@ -84,8 +94,16 @@ def median_distance(X: Array) -> float:
 
 def kernel_features(K: Array) -> Array:
     """Rows whose inner products are K: cliques and distances in the kernel's space without its features."""
+    _check_kernel(K)
     values, vectors = la.eigh(np.asarray(0.5 * (K + K.T), dtype=np.float64))
     kept = values > 1e-12 * max(float(values[-1]), np.finfo(float).tiny)
-    if values[0] < -1e-8 * values[-1]:
+    if values[0] < -(1e-4 if K.dtype == np.float32 else 1e-8) * values[-1]:
         raise ValueError(f"X must be a positive semidefinite kernel matrix. Got an eigenvalue of {values[0]:.3g}.")
     return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def _check_kernel(K: Array) -> None:
+    """Refuse a kernel matrix that is not symmetric to rounding."""
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > (1e-4 if K.dtype == np.float32 else 1e-8) * float(np.abs(K).max()):
+        raise ValueError(f"X must be a symmetric kernel matrix. Got entries that differ by up to {asymmetry:.3g}.")

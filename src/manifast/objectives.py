@@ -35,8 +35,14 @@ class Objective:
 
 def laplacian_eigenmaps(W: Any) -> Objective:
     """Laplacian eigenmaps (Belkin and Niyogi 2003): L = D - W against D. Rows without edges weigh nothing."""
-    L, degrees = laplacian(W)
-    L, degrees = L.astype(np.float64), degrees.astype(np.float64)
+    L: Any
+    if is_sparse(W):
+        L, degrees = laplacian(W.astype(np.float64))
+    else:
+        dense = np.array(W, dtype=np.float64)
+        np.fill_diagonal(dense, 0.0)
+        degrees = dense.sum(axis=1)
+        L = np.diag(degrees) - dense
     lonely = degrees <= 0
     if lonely.any():
         degrees = np.where(lonely, degrees[~lonely].min(initial=1.0), degrees)
@@ -49,11 +55,14 @@ def reconstruction(X: Array, neighbors: Array, bridges: Array, *, reg: float) ->
     A bridge (i, j) between components adds the reconstruction of i from its nearest and j, and the other way round.
     """
     M = lle_matrix(X, neighbors, reg=reg)
-    for i, j in np.vstack([bridges, bridges[:, ::-1]]):
-        near = np.append(neighbors[i][neighbors[i] != j][: max(neighbors.shape[1] - 1, 0)], j)
-        weights = barycenter_weights(X, near[None], queries=X[i : i + 1], reg=reg)[0]
-        rows, v = np.append(i, near), np.append(1.0, -weights)
-        M = M + _block(np.outer(v, v), rows, len(X))
+    if len(bridges):
+        ends, others = np.vstack([bridges, bridges[:, ::-1]]).T
+        near = np.column_stack([neighbors[ends][:, : neighbors.shape[1] - 1], others])
+        weights = barycenter_weights(X, near, queries=X[ends], reg=reg).astype(np.float64)
+        rows = np.repeat(np.arange(len(ends)), near.shape[1] + 1)
+        values = np.column_stack([np.ones(len(ends)), -weights]).ravel()
+        residuals = sp.coo_array((values, (rows, np.column_stack([ends, near]).ravel())), shape=(len(ends), len(X)))
+        M = M + residuals.T @ residuals
     return Objective(sp.csr_array(M))
 
 
@@ -82,12 +91,6 @@ def given(A: Any, n: int) -> Objective:
     largest = abs(A).max()
     if not np.isfinite(largest) or abs(A - A.T).max() > 1e-8 * largest:
         raise ValueError("local must be a symmetric matrix of finite numbers. Got one that is not.")
-    if abs(A.sum(axis=1)).max() > 1e-6 * largest * n:
+    if abs(A.sum(axis=1)).max() > 1e-6 * largest:
         raise ValueError("local must be a Laplacian, whose rows sum to zero. Got rows that do not.")
     return Objective(A)
-
-
-def _block(values: Array, rows: Array, n: int) -> sp.csr_array:
-    """A small matrix at rows and columns `rows` of an n × n one."""
-    where = np.repeat(rows, len(rows)), np.tile(rows, len(rows))
-    return sp.coo_array((values.ravel(), where), shape=(n, n)).tocsr()

@@ -7,6 +7,7 @@ tr(Y' R Y) with R = H - HKH (HKH + γI)^-1 = γ H (HKH + γI)^-1 H (LGRM eqs. 13
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ class KernelRidgeSmoother:
         K -= (self._means - self._means.mean())[:, None]
         self._centred = K  # HKH
         self._low = low_rank_factor(K, ridge)
-        shifted: Array = np.array(K if self._low is None else self._low.T @ self._low, order="F")
-        shifted.flat[:: len(shifted) + 1] += ridge
-        self._factor = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = _factor(K if self._low is None else self._low.T @ self._low, ridge)
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · γ H (HKH + γI)^-1 H (eqs. 18 and 19), dense, or sparse plus low rank but for constants."""
@@ -39,8 +38,7 @@ class KernelRidgeSmoother:
         if self._low is not None:
             # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
             whitened: Array = la.solve_triangular(self._factor[0], self._low.T, lower=True, check_finite=False).T
-            diagonal = weight * sp.eye_array(n, format="csr")
-            return LowRankSum(sp.csr_array(A) + diagonal, whitened, np.full(whitened.shape[1], -weight))
+            return _low_rank_sum(A, weight, whitened, np.full(whitened.shape[1], -weight))
         penalty, info = la.lapack.dpotri(self._factor[0], lower=1)
         if info:
             raise la.LinAlgError("the kernel matrix is singular: raise gamma")
@@ -66,6 +64,33 @@ class KernelRidgeSmoother:
             return np.asarray(la.cho_solve(self._factor, block, check_finite=False))
         inside = la.cho_solve(self._factor, self._low.T @ block, check_finite=False)
         return np.asarray((block - self._low @ inside) / self._ridge)
+
+
+def _factor(matrix: Array, ridge: float) -> tuple[Array, bool]:
+    """Cholesky factor of matrix + ridge, with the smallest jitter that makes it succeed and a warning of that."""
+    size = float(matrix.diagonal().max(initial=0.0))
+    for jitter in (0.0, *(len(matrix) * np.finfo(float).eps * size * 10.0**e for e in range(8))):
+        shifted = np.array(matrix, order="F")
+        shifted.flat[:: len(shifted) + 1] += ridge + jitter
+        try:
+            factor: tuple[Array, bool] = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except la.LinAlgError:
+            continue
+        if jitter:
+            warnings.warn(
+                f"the kernel matrix is singular to working precision beside a ridge of {ridge:.2g}: {jitter:.1g} was "
+                "added to it. Use a larger ridge (gamma or alpha), or scale the data down.",
+                UserWarning,
+                stacklevel=6,
+            )
+        return factor
+    raise ValueError("the kernel matrix must be positive semidefinite. Got one that is not.")
+
+
+def _low_rank_sum(A: Any, weight: float, factor: Array, weights: Array) -> Any:
+    """A + weight I + U diag(c) U' as a sum, or as a plain sparse matrix where U has no column."""
+    raised = sp.csr_array(A) + weight * sp.eye_array(A.shape[0], format="csr")
+    return LowRankSum(raised, factor, weights) if factor.shape[1] else sp.csr_array(raised)
 
 
 _LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
@@ -96,25 +121,26 @@ class LinearRidgeSmoother:
     def __init__(self, X: Any, ridge: float) -> None:
         self._mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         self._X, self._ridge = X, ridge
-        scatter = X.T @ X
-        scatter = np.asarray(scatter.toarray() if is_sparse(scatter) else scatter, dtype=np.float64)
-        scatter -= X.shape[0] * np.outer(self._mean, self._mean)
+        if is_sparse(X):
+            scatter = (X.T @ X).toarray() - X.shape[0] * np.outer(self._mean, self._mean)
+        else:
+            self._X = X - self._mean  # first, so that an offset costs no accuracy
+            scatter = self._X.T @ self._X
         self._values, self._axes = la.eigh(0.5 * (scatter + scatter.T))
         self._values = np.maximum(self._values, 0.0)
 
-    def add_penalty(self, A: Any, weight: float) -> LowRankSum:
+    def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
-        n = self._X.shape[0]
         kept = self._values > 1e-14 * self._values.max(initial=0.0)
         axes = self._axes[:, kept]
-        scores = np.asarray(self._X @ axes) - self._mean @ axes
-        weights = -weight / (self._values[kept] + self._ridge)
-        return LowRankSum(sp.csr_array(A) + weight * sp.eye_array(n, format="csr"), scores, weights)
+        scores = np.asarray(self._X @ axes) - (self._mean @ axes if is_sparse(self._X) else 0.0)
+        return _low_rank_sum(A, weight, scores, -weight / (self._values[kept] + self._ridge))
 
     def fit(self, Y: Array) -> tuple[Array, Array]:
         """Coefficients (p, d) and intercept: f(x) = x·coef + intercept."""
         mean = Y.mean(axis=0)
-        moments = self._axes.T @ (np.asarray(self._X.T @ Y, dtype=np.float64) - np.outer(self._mean, Y.sum(axis=0)))
+        # Y - mean sums to zero, which centres X as well.
+        moments = self._axes.T @ np.asarray(self._X.T @ (Y - mean), dtype=np.float64)
         total = self._values + self._ridge
         floor = 1e-14 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
         coef = self._axes @ (np.where(total > floor, 1.0 / np.maximum(total, floor), 0.0)[:, None] * moments)

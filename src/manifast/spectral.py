@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from manifast._factor import SparseCholesky
@@ -123,6 +124,14 @@ def smallest_eigenvectors(
     (array([1., 2.]), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     """
     problem = _Problem.of(A, B, null, check)
+    if not 1e-100 < problem.scale < 1e100 and not isinstance(problem.A, LinearOperator | LowRankSum):
+        # Squares of such entries would leave the range.
+        factor = 2.0 ** -float(np.frexp(problem.scale)[1])
+        options: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "verbose": verbose}
+        values, vectors = smallest_eigenvectors(
+            A * factor, k, B, null=null, check=False, n_threads=n_threads, **options
+        )
+        return values / factor, vectors
     limit = problem.n - problem.null.shape[1]
     if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= limit:
         raise ValueError(f"k must be an integer from 1 to {limit} for a matrix of size {problem.n}. Got {k!r} instead.")
@@ -173,7 +182,10 @@ class _Problem:
         A = _as_operand(A, "A", check)
         n = A.shape[0]
         B = None if B is None else _as_operand(B, "B", check, n)
-        vectors = np.zeros((n, 0)) if null is None else np.asarray(null, dtype=np.float64).reshape(n, -1)
+        vectors = np.zeros((n, 0)) if null is None else np.asarray(null, dtype=np.float64)
+        vectors = vectors[:, None] if vectors.ndim == 1 else vectors
+        if vectors.ndim != 2 or len(vectors) != n or not np.isfinite(vectors).all() or not vectors.any(axis=0).all():
+            raise ValueError(f"null must be finite vectors of {n} entries that are not all zero. Got {vectors.shape}.")
         given, roots = (A, B), None
         if isinstance(B, np.ndarray) and B.ndim == 1:
             if B.min(initial=1.0) > 1e-14 * B.max(initial=0.0):
@@ -216,8 +228,16 @@ class _Problem:
             return "dense"
         if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray) or self._roots is None:
             return "direct"
-        cheap = self.analysis(n_threads, _DIRECT_FLOPS)
-        return "direct" if cheap.feasible or self.graph is None else "multilevel"
+        if self.analysis(n_threads, _DIRECT_FLOPS).feasible or self.graph is None or not self._only_constant():
+            return "direct"
+        return "multilevel"
+
+    def _only_constant(self) -> bool:
+        """Whether nothing but the constant is to be left out, if anything."""
+        if self.null.shape[1] == 0 or self._roots is None:
+            return bool(self.null.shape[1] == 0)
+        along = float(abs(self.null[:, 0] @ self._roots))
+        return bool(self.null.shape[1] == 1) and along > (1 - 1e-10) * float(la.norm(self._roots))
 
     def analysis(self, n_threads: int | None, max_flops: float | None = None) -> SparseCholesky:
         """Ordering and symbolic factorisation of the sparse part, kept for the factorisation that may follow."""
@@ -272,25 +292,39 @@ class _Problem:
             raise ValueError("B must be None or a vector for method 'lanczos'. Got a matrix instead.")
         values, vectors = _largest(lambda block: -self.apply(block), self.n, k, None, self.null, tol, max_iter)
         if isinstance(self.A, LinearOperator):
-            self.scale = float(np.abs(values).max())
+            self.scale = float(np.abs(values).max()) or 1.0
         return -values, self.restore(vectors)
 
     def multilevel(
         self, k: int, tol: float, max_iter: int, n_threads: int | None, verbose: bool
     ) -> tuple[Array, Array]:
-        if self.graph is None:
-            raise ValueError("A must be the Laplacian of a graph and B its degrees for method 'multilevel'.")
-        trivial = self.null.shape[1] == 0
-        wanted = k - 1 if trivial else k
-        constant = np.full((self.n, 1), 1.0 / np.sqrt(self.graph.sum()))
-        if wanted == 0:
-            return np.zeros(1), constant
-        values, vectors, _, _ = laplacian_eigenvectors(
-            self.graph, wanted, tol=max(tol, 1e-12), max_iter=max_iter, n_threads=n_threads, verbose=verbose
-        )
-        if trivial:
-            return np.append(0.0, values), np.hstack([constant, vectors])
-        return values, vectors
+        if self.graph is None or not self._only_constant():
+            raise ValueError(
+                "A must be the Laplacian of a graph, B its degrees and null nothing but the constant for method "
+                "'multilevel'."
+            )
+        count, labels = connected_components(self.graph, directed=False)
+        volumes = np.bincount(labels, np.asarray(self._given[1]))
+        # Eigenvalue 0: combinations of the components' indicators, orthogonal to the constant where that is left out.
+        shares = np.sqrt(volumes)[:, None]
+        mixing = np.eye(count) if self.null.shape[1] == 0 else la.qr(shares)[0][:, 1:]
+        values, vectors = [np.zeros(mixing.shape[1])], [(mixing / shares)[labels]]
+        if mixing.shape[1] < k:
+            for component in range(count):
+                members = np.flatnonzero(labels == component)
+                wanted = min(k, len(members) - 1)
+                if wanted < 1:
+                    continue
+                graph = self.graph if count == 1 else sp.csr_array(self.graph[members][:, members])
+                found, inside, _, _ = laplacian_eigenvectors(
+                    graph, wanted, tol=max(tol, 1e-12), max_iter=max_iter, n_threads=n_threads, verbose=verbose
+                )
+                spread = np.zeros((self.n, wanted))
+                spread[members] = inside
+                values.append(found)
+                vectors.append(spread)
+        order = np.argsort(np.concatenate(values), kind="stable")[:k]
+        return np.concatenate(values)[order], np.hstack(vectors)[:, order]
 
     def apply(self, block: Array) -> Array:
         return np.asarray(self.A.matmat(block) if isinstance(self.A, LinearOperator) else self.A @ block)
@@ -338,11 +372,16 @@ class _Problem:
         # Woodbury: (S + U C U')^-1 = S^-1 - S^-1 U (C^-1 + U' S^-1 U)^-1 U' S^-1
         U = self.A.factor
         solved = cholesky.solve(np.ascontiguousarray(U))
-        middle = la.lu_factor(np.diag(1.0 / self.A.weights) + U.T @ solved)
+        core = np.diag(1.0 / self.A.weights) + U.T @ solved
+        values, vectors = la.eigh(0.5 * (core + core.T))
+        # The sum is positive definite where this has the signs of C (Sylvester).
+        if np.sum(values < 0) != np.sum(self.A.weights < 0) or not np.abs(values).min(initial=1.0) > 0:
+            raise la.LinAlgError("the sum is not positive definite")
+        half = solved @ vectors
 
         def solve(block: Array) -> Array:
             first = cholesky.solve(np.ascontiguousarray(block))
-            return np.asarray(first - solved @ la.lu_solve(middle, U.T @ first))
+            return np.asarray(first - half @ ((half.T @ block) / values[:, None]))
 
         return solve
 
@@ -408,7 +447,9 @@ def _lanczos(
     projected = np.zeros((most - locked, most - locked))
     size, theta, ritz = locked, np.empty(0), np.empty((0, 0))
     refill = inner is None  # where B is singular, vectors may run out
-    start = operator(np.random.default_rng(0).standard_normal((n, block)))
+    start = np.random.default_rng(0).standard_normal((n, block))
+    if inner is not None:
+        start = operator(start)  # out of the null space of B
     fresh = _orthonormal(start, basis[:, :size], images[:, :size], image, refill)
     for step in range(max_iter):
         if fresh.shape[1] == 0:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._validation import Array, as_count, is_sparse
-from manifast.extensions import as_extension
+from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import bridges_between, connect_components, n_components_of, nearest
 from manifast.objectives import Objective
 from manifast.spectral import smallest_eigenvectors
@@ -44,10 +47,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def fit(self, X: Any, y: Any = None) -> Embedding:
         """Embed the rows of X and learn the map for new ones; y is ignored."""
-        X = self._validate(X, reset=True)
-        if getattr(self, "extension", None) is not None:
-            as_extension(self.extension)
-        self._embed(X)
+        with whole_or_not_at_all(self):
+            X = self._validate(X, reset=True)
+            if getattr(self, "extension", None) is not None:
+                as_extension(self.extension)
+            self._embed(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -68,18 +72,56 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _extend(self, X: Any, natural: Any) -> None:
         """Keep the natural map, or fit the extension that was asked for."""
-        if self.extension is None:
-            self.extension_ = natural
+        named = EXTENSIONS.get(self.extension) if isinstance(self.extension, str) else None
+        if self.extension is None or (named is not None and isinstance(natural, named)):
+            self.extension_ = natural  # also under its own name, with the estimator's parameters
         else:
             self.extension_ = as_extension(self.extension).fit(X, self.embedding_)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         dtype = (np.float64, np.float32)
-        accept = "csr" if self._sparse else False
+        accept = "csr" if self._takes_sparse() else False
         X = validate_data(
             self, X, reset=reset, dtype=dtype, order="C", accept_sparse=accept, ensure_min_samples=2 if reset else 1
         )
-        return sp.csr_array(X) if is_sparse(X) else X
+        if is_sparse(X):
+            if reset:
+                self._exponent = 0
+            return sp.csr_array(X)
+        return self._in_range(X, reset)
+
+    def _in_range(self, X: Array, reset: bool) -> Array:
+        """Rows whose squares stay in range: training data beyond it are scaled by a power of two, new rows with them.
+
+        New rows that are still too far away are moved to where all training rows look like one point, too.
+        """
+        scaled, limit = (300, 1e140) if X.dtype == np.float64 else (50, 1e17)
+        largest = max(float(X.max()), -float(X.min()))
+        if reset:
+            exponent = int(np.frexp(largest)[1]) if largest else 0
+            self._exponent = exponent if abs(exponent) > scaled and not self._pairwise() else 0
+        if self._exponent:
+            with np.errstate(over="ignore"):
+                X = np.ldexp(X, -self._exponent)
+            largest = np.inf
+        return X if largest < limit else np.clip(X, -limit, limit)
+
+    def _pairwise(self) -> bool:
+        """Whether X holds affinities or kernel values instead of features."""
+        return "precomputed" in (getattr(self, "affinity", None), getattr(self, "kernel", None))
+
+    def _in_units(self, value: Any, power: int) -> Any:
+        """A parameter in (units of the data)^power, in those that the rows were scaled to."""
+        if isinstance(value, Real) and not isinstance(value, bool) and self._exponent:
+            return float(np.ldexp(float(value), -power * self._exponent))
+        return value
+
+    def _takes_sparse(self) -> bool:
+        """Whether method and map both take sparse rows."""
+        extension = getattr(self, "extension", None)
+        if isinstance(extension, str):
+            extension = EXTENSIONS.get(extension)
+        return self._sparse and (extension is None or bool(getattr(extension, "_sparse", False)))
 
     @property
     def _n_features_out(self) -> int:
@@ -88,8 +130,21 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.sparse = self._sparse
+        tags.input_tags.pairwise = self._pairwise()
+        tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+@contextmanager
+def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 def check_neighbors(value: Any, X: Any, *, least: int = 1, others: bool = True) -> int:
@@ -106,13 +161,19 @@ def neighbor_lists(given: Any, X: Any, k: int) -> tuple[Array, Array]:
     """Distances and indices of the nearest others: the user's own lists, or an exact search."""
     if given is None:
         return nearest(X, k)
-    distances, indices = (np.asarray(part) for part in given)
-    if distances.ndim != 2 or distances.shape != indices.shape or len(distances) != X.shape[0]:
-        raise ValueError(
-            f"neighbors must be (distances, indices), both of shape ({X.shape[0]}, k). Got {distances.shape} and "
-            f"{indices.shape} instead."
-        )
-    return distances, indices.astype(np.int64, copy=False)
+    n = X.shape[0]
+    shapes = [np.shape(part) for part in given] if isinstance(given, tuple | list) else []
+    if len(shapes) != 2 or shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != n:
+        raise ValueError(f"neighbors must be (distances, indices), both of shape ({n}, k). Got {shapes or given!r}.")
+    distances, indices = np.asarray(given[0]), np.asarray(given[1])
+    if indices.dtype.kind not in "iu":
+        raise ValueError(f"neighbors must be (distances, indices) with integer indices. Got {indices.dtype} second.")
+    itself = indices == np.arange(n)[:, None]
+    if itself.any():
+        if not (itself.sum(axis=1) == 1).all() or indices.shape[1] == 1:
+            raise ValueError("neighbors must list every row itself or none. Got lists where some rows are.")
+        distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
+    return distances, np.ascontiguousarray(indices, dtype=np.int64)
 
 
 def check_components(value: Any, most: int, why: str) -> int:
@@ -140,10 +201,9 @@ def _disconnected(W: Any, connect: bool, weights: str) -> bool:
     return connect and count > 1
 
 
-def warn_components(count: int, what: str) -> None:
+def warn_components(count: int, what: str, advice: str = "Use a larger n_neighbors if they belong together.") -> None:
     warnings.warn(
-        f"the neighbour graph has {count} connected components, {what}. Use a larger n_neighbors if they belong "
-        "together.",
+        f"the graph has {count} connected components, {what}. {advice}",
         UserWarning,
         stacklevel=6,
     )

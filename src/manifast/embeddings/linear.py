@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from manifast import objectives
 from manifast._gram import Kernel, kernel_features
 from manifast._validation import Array, as_number, as_positive, is_sparse
-from manifast.embeddings._base import Embedding, check_components, check_neighbors, join, solve
+from manifast.embeddings._base import Embedding, check_components, check_neighbors, join, neighbor_lists, solve
 from manifast.graphs import heat_width, knn_graph
 from manifast.kernels import _affine_product
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
@@ -68,11 +68,13 @@ class _Projection(Embedding):
             raise ValueError(f"affinity must be 'heat' or 'binary'. Got {self.affinity!r} instead.")
         kernel = None
         if self.kernel is not None:
-            kernel = Kernel.of(self.kernel, X, sigma=self.sigma, degree=self.degree, coef0=self.coef0)
+            kernel = Kernel.of(
+                self.kernel, X, sigma=self._in_units(self.sigma, 1), degree=self.degree, coef0=self.coef0
+            )
         rows = kernel_features(X) if self.kernel == "precomputed" else X
         k = check_neighbors(self.n_neighbors, rows)
-        width = heat_width(rows, self.beta)
-        W = knn_graph(rows, k, weights=self.affinity, beta=width, neighbors=self.neighbors)
+        width = heat_width(rows, self._in_units(self.beta, 2))
+        W = knn_graph(rows, k, weights=self.affinity, beta=width, neighbors=neighbor_lists(self.neighbors, rows, k))
         objective = objectives.laplacian_eigenmaps(join(W, rows, self.connect, self.affinity, width))
         coef, intercept = self._coefficients(X, kernel, objective, d, alpha)
         self._X = X if kernel is not None and kernel.name != "precomputed" else None
@@ -101,11 +103,6 @@ class _Projection(Embedding):
     @property
     def _n_features_out(self) -> int:
         return len(self.intercept_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
 
 class LPP(_Projection):
@@ -160,15 +157,16 @@ class LPP(_Projection):
     def _coefficients(
         self, X: Any, kernel: Kernel | None, objective: objectives.Objective, d: int, alpha: float
     ) -> tuple[Array, Array]:
-        if kernel is None:
+        if kernel is None and X.shape[1] <= X.shape[0]:
             coef, self.eigenvalues_ = smoothest(X.astype(np.float64), objective, d, np.full(X.shape[1], alpha))
-        else:
-            values, vectors = la.eigh(kernel.matrix(X))
-            kept = values > _RANGE * max(float(values[-1]), np.finfo(float).tiny)
-            basis, values = vectors[:, kept], values[kept]
-            inside, self.eigenvalues_ = smoothest(basis, objective, d, alpha / values)
-            coef = basis @ (inside / values[:, None])
-        return coef, np.zeros(d)
+            return coef, np.zeros(d)
+        # In the range of K, or of XX' where there are more features than rows.
+        values, vectors = la.eigh(_as_dense(X @ X.T) if kernel is None else kernel.matrix(X))
+        kept = values > _RANGE * max(float(values[-1]), np.finfo(float).tiny)
+        basis, values = vectors[:, kept], values[kept]
+        inside, self.eigenvalues_ = smoothest(basis, objective, d, alpha / values)
+        dual = basis @ (inside / values[:, None])
+        return np.asarray(X.T @ dual) if kernel is None else dual, np.zeros(d)
 
 
 def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> tuple[Array, Array]:
@@ -183,16 +181,17 @@ def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> 
     moments = np.asarray(weighted.sum(axis=0), dtype=np.float64).ravel()  # F'D1
     values, axes = la.eigh(0.5 * (lower + lower.T))
     kept = values > _RANGE * max(float(values[-1]), np.finfo(float).tiny)
-    plain = axes[:, kept] / np.sqrt(values[kept])
-    towards = plain.T @ moments  # the constant in a basis where F'DF is the identity
+    whitener = axes[:, kept] / np.sqrt(values[kept])
+    towards = whitener.T @ moments  # the constant in a basis where F'DF is the identity
     holds_constant = towards @ towards >= (1 - 1e-10) * degrees.sum()
-    # Of the remaining freedom, whiten F'DF + ridge.
-    values, rotation = la.eigh(np.eye(plain.shape[1]) + (plain.T * ridge) @ plain)
-    whitener = plain @ (rotation / np.sqrt(values))
-    if holds_constant:
-        image = np.sqrt(values) * (rotation.T @ towards)
-        complement = la.qr(image[:, None])[0][:, 1:]
-        whitener = whitener @ complement
+    if ridge.any():  # of the remaining freedom, whiten F'DF + ridge
+        values, rotation = la.eigh(np.eye(whitener.shape[1]) + (whitener.T * ridge) @ whitener)
+        whitener = whitener @ (rotation / np.sqrt(values))
+        towards = np.sqrt(values) * (rotation.T @ towards)
+    if holds_constant:  # reflect the constant onto the first axis, and leave that out
+        mirror = towards / la.norm(towards)
+        mirror[0] += 1.0 if mirror[0] >= 0 else -1.0
+        whitener = (whitener - np.outer(whitener @ mirror, mirror) * (2.0 / (mirror @ mirror)))[:, 1:]
     most = whitener.shape[1]
     if d > most:
         raise ValueError(f"n_components must be at most {most}, the dimensions that X spans. Got {d} instead.")
@@ -288,6 +287,13 @@ class SpectralRegression(_Projection):
         self, X: Any, kernel: Kernel | None, objective: objectives.Objective, d: int, alpha: float
     ) -> tuple[Array, Array]:
         smoother: Any
+        if kernel is None and X.shape[1] > X.shape[0] and alpha > 0:
+            # More features than rows: the same through inner products.
+            products = _as_dense(X @ X.T)
+            smoother = KernelRidgeSmoother(products, alpha)
+            self.eigenvalues_, Y = solve(objective, objective.A, d, np.float64, self.verbose)
+            dual, intercept = smoother.fit(Y)
+            return np.asarray(X.T @ dual), intercept
         if kernel is None:
             smoother = LinearRidgeSmoother(X.astype(np.float64), alpha)
         else:

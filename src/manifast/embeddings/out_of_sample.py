@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from manifast._validation import Array, as_count
-from manifast.embeddings._base import Embedding
+from manifast.embeddings._base import Embedding, whole_or_not_at_all
 from manifast.extensions import as_extension, representatives
 
 __all__ = ["OutOfSample"]
@@ -71,7 +71,11 @@ class OutOfSample(Embedding):
 
     def fit(self, X: Any, y: Any = None) -> OutOfSample:
         """Embed the rows of X (or the landmarks among them) and fit the map; y goes to the embedder."""
-        X = self._validate(X, reset=True)
+        with whole_or_not_at_all(self):
+            self._fit(self._validate(X, reset=True), y)
+        return self
+
+    def _fit(self, X: Array, y: Any) -> None:
         if not hasattr(self.embedder, "fit_transform"):
             raise ValueError(f"embedder must have fit_transform. Got {type(self.embedder).__name__} instead.")
         extension = as_extension(self.extension)
@@ -91,7 +95,6 @@ class OutOfSample(Embedding):
             self.embedding_[chosen] = Y
         else:
             self.embedding_ = Y
-        return self
 
     def _choose(self, X: Array) -> Array:
         n = X.shape[0]

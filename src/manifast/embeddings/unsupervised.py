@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from manifast import objectives
@@ -148,21 +149,25 @@ class LaplacianEigenmaps(Embedding):
         if self.affinity == "precomputed":
             if X.shape[0] != X.shape[1]:
                 raise ValueError(f"X must be a square affinity matrix for affinity='precomputed'. Got shape {X.shape}.")
-            W: Any = X
+            W: Any = without_diagonal(X)
             count = n_components_of(W)
             if count > 1:
-                warn_components(count, "which a precomputed graph leaves as they are")
+                warn_components(count, "which a precomputed graph leaves as they are", "")
             return W, None
         if self.affinity == "full":
-            width = heat_width(X, self.beta)
-            return full_graph(X, beta=width), width
+            width = heat_width(X, self._in_units(self.beta, 2))
+            W = full_graph(X, beta=width)
+            if np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
+                return W, width
+            return join(W, X, self.connect, "heat", width), width
         if self.affinity == "l1":
             W, weights, width = l1_graph(X, verbose=self.verbose), "l1", 1.0
         else:
             k = check_neighbors(self.n_neighbors, X)
             weights = self.affinity
-            width = heat_width(X, self.beta)
-            W = knn_graph(X, k, weights=weights, beta=width, mode=self.mode, neighbors=self.neighbors)
+            width = heat_width(X, self._in_units(self.beta, 2))
+            lists = neighbor_lists(self.neighbors, X, k)
+            W = knn_graph(X, k, weights=weights, beta=width, mode=self.mode, neighbors=lists)
         return join(W, X, self.connect, weights, width), width
 
     def _map(self, X: Any) -> Array:
@@ -183,18 +188,25 @@ class _LocalEmbedding(Embedding):
     def _embed(self, X: Array) -> None:
         n = X.shape[0]
         k = check_components(self.n_components, n - 1, "the rows less the constant vector")
+        self._check_parameters(X, k)
         neighbors, bridges = self._neighborhoods(X)
         objective = self._objective(X, neighbors, bridges, k)
         self.eigenvalues_, self.embedding_ = solve(objective, objective.A, k, X.dtype, self.verbose)
         reg = getattr(self, "reg", 1e-3)
         self._extend(X, Reconstruction(min(self.n_neighbors, n), reg).fit(X, self.embedding_))
 
+    def _check_parameters(self, X: Array, k: int) -> None:
+        """What can be refused before any work."""
+
     def _neighborhoods(self, X: Array) -> tuple[Array, Array]:
         """Nearest others of every row, and the bridges between components of their graph."""
         k = check_neighbors(self.n_neighbors, X)
-        distances, neighbors = neighbor_lists(self.neighbors, X, k)
-        graph = neighbor_graph(distances, neighbors, weights="binary")
-        return np.ascontiguousarray(neighbors, dtype=np.int64), find_bridges(graph, X, self.connect)
+        _, neighbors = neighbor_lists(self.neighbors, X, k)
+        return neighbors, find_bridges(self._joined(neighbors), X, self.connect)
+
+    def _joined(self, neighbors: Array) -> Any:
+        """The graph of rows that some neighbourhood brings together."""
+        return star_graph(np.column_stack([np.arange(len(neighbors)), neighbors]))
 
     def _objective(self, X: Array, neighbors: Array, bridges: Array, k: int) -> objectives.Objective:
         raise NotImplementedError
@@ -318,9 +330,16 @@ class LTSA(_LocalEmbedding):
         self.neighbors = neighbors
         self.verbose = verbose
 
+    def _check_parameters(self, X: Array, k: int) -> None:
+        if self.neighbors is None:
+            check_local_dim(None, k, check_neighbors(self.n_neighbors, X), X.shape[1])
+
     def _objective(self, X: Array, neighbors: Array, bridges: Array, k: int) -> objectives.Objective:
         dim = check_local_dim(None, k, neighbors.shape[1], X.shape[1])
         return objectives.alignment(X, neighbors, bridges, dim=dim)
+
+    def _joined(self, neighbors: Array) -> Any:
+        return star_graph(neighbors)  # a row is not in its own neighbourhood, and may be in none
 
 
 class LocalRegressionEmbedding(_LocalEmbedding):
@@ -383,6 +402,12 @@ class LocalRegressionEmbedding(_LocalEmbedding):
         self.neighbors = neighbors
         self.verbose = verbose
 
+    def _check_parameters(self, X: Array, k: int) -> None:
+        if self.neighbors is None:
+            clique = check_neighbors(self.n_neighbors, X, least=2, others=False)
+            check_local_dim(self.local_dim, k, clique, X.shape[1])
+        local_ridge(self.gamma_local)
+
     def _neighborhoods(self, X: Array) -> tuple[Array, Array]:
         return cliques_of(self, X)
 
@@ -394,10 +419,29 @@ class LocalRegressionEmbedding(_LocalEmbedding):
 def cliques_of(estimator: Any, X: Array) -> tuple[Array, Array]:
     """Every row with its n_neighbors - 1 nearest (LGRM eq. 3), and the bridges between components."""
     k = check_neighbors(estimator.n_neighbors, X, least=2, others=False)
-    distances, neighbors = neighbor_lists(estimator.neighbors, X, k - 1)
-    graph = neighbor_graph(distances, neighbors, weights="binary")
+    _, neighbors = neighbor_lists(estimator.neighbors, X, k - 1)
     cliques = np.column_stack([np.arange(X.shape[0]), neighbors]).astype(np.int64)
-    return cliques, find_bridges(graph, X, estimator.connect)
+    return cliques, find_bridges(star_graph(cliques), X, estimator.connect)
+
+
+def star_graph(cliques: Array) -> sp.csr_array:
+    """The first of each clique joined to its others: connected where the cliques hang together."""
+    n, k = cliques.shape
+    ends = np.repeat(cliques[:, 0], k - 1), cliques[:, 1:].ravel()
+    return sp.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
+
+
+def without_diagonal(W: Any) -> Any:
+    """A graph without self-loops, which count nowhere; a copy where there are some."""
+    if not W.diagonal().any():
+        return W
+    W = W.copy()
+    if is_sparse(W):
+        W.setdiag(0.0)
+        W.eliminate_zeros()
+    else:
+        np.fill_diagonal(W, 0.0)
+    return W
 
 
 def check_local_dim(value: Any, n_components: int, clique: int, features: int) -> int:
@@ -486,7 +530,12 @@ class Isomap(Embedding):
         n = X.shape[0]
         count = n
         if self.n_landmarks is not None:
-            count = as_count(self.n_landmarks, "n_landmarks", maximum=n, why=f" for {n} rows")
+            count = as_count(self.n_landmarks, "n_landmarks", maximum=n, why=f" for {n} rows, more than n_components")
+            as_count(self.n_components, "n_components")
+            if count <= self.n_components:
+                raise ValueError(
+                    f"n_landmarks must be more than n_components = {self.n_components}. Got {count} instead."
+                )
         d = check_components(self.n_components, count - 1, "one less than the rows or landmarks")
         k = check_neighbors(self.n_neighbors, X)
         landmarks = np.arange(n)
@@ -505,6 +554,14 @@ class Isomap(Embedding):
         natural = LandmarkIsomap(n_neighbors=k)._learn(X, to_landmarks, mean_squares(between), placed, k)
         self.embedding_ = (placed if count == n else natural.place(to_landmarks)).astype(X.dtype, copy=False)
         self._extend(X, natural)
+        if self._exponent:  # back in the units of the data
+            with np.errstate(over="ignore"):
+                self.embedding_ = np.ldexp(self.embedding_, self._exponent)
+                self.eigenvalues_ = np.ldexp(values, 2 * self._exponent)
+
+    def _map(self, X: Any) -> Array:
+        mapped = super()._map(X)
+        return np.ldexp(mapped, self._exponent) if self._exponent else mapped
 
 
 def classical_scaling(geodesics: Array, d: int, verbose: bool) -> tuple[Array, Array]:
@@ -520,6 +577,8 @@ def classical_scaling(geodesics: Array, d: int, verbose: bool) -> tuple[Array, A
         # Vectors are kept orthogonal to the constant, which does the centring.
         A = LinearOperator((n, n), matvec=lambda v: 0.5 * (squares @ v), matmat=lambda V: 0.5 * (squares @ V))
     values, vectors = smallest_eigenvectors(A, d, null=constant, verbose=verbose)
+    # Rounding of the geodesics, not a dimension: dividing by it would blow up new rows.
+    values = np.where(values > -1e-10 * np.abs(values).max(initial=0.0), 0.0, values)
     if values[-1] >= 0:
         warnings.warn(
             f"only {int((values < 0).sum())} of {d} dimensions carry positive eigenvalues; the others are zero. Use "
@@ -629,7 +688,7 @@ class LGRM(Embedding):
         n = X.shape[0]
         d = check_components(self.n_components, n - 1, "the rows less the constant vector")
         mu, gamma = as_positive(self.mu, "mu"), as_positive(self.gamma, "gamma")
-        kernel = Kernel.of(self.kernel, X, sigma=self.sigma, degree=self.degree, coef0=self.coef0)
+        kernel = Kernel.of(self.kernel, X, sigma=self._in_units(self.sigma, 1), degree=self.degree, coef0=self.coef0)
         objective = self._objective(X, d)
         smoother: Any
         if kernel.name == "linear" and X.shape[1] < n:
@@ -640,12 +699,14 @@ class LGRM(Embedding):
         self.eigenvalues_, Y = solve(objective, A, d, np.float64, self.verbose)
         dual, intercept = smoother.fit(Y)
         self.embedding_ = Y.astype(X.dtype, copy=False)
+        self._linear, self._offset = None, intercept
         if isinstance(smoother, LinearRidgeSmoother):
             # The same map in dual form: X' dual are the coefficients, and the residual is γ times the dual.
+            self._linear = dual
             dual = (Y - X.astype(np.float64) @ dual - intercept) / gamma
         self.dual_coef_, self.intercept_ = settle(dual, Y, X.dtype), intercept.astype(X.dtype, copy=False)
         self._kernel = kernel
-        self._X = None if kernel.name == "precomputed" else X
+        self._X = None if self._linear is not None or kernel.name == "precomputed" else X
 
     def _objective(self, X: Array, d: int) -> objectives.Objective:
         """The local Laplacian L_loc of (23)."""
@@ -659,7 +720,7 @@ class LGRM(Embedding):
             X = kernel_features(X)
         if self.local == "le":
             k = check_neighbors(self.n_neighbors, X)
-            width = heat_width(X, self.beta)
+            width = heat_width(X, self._in_units(self.beta, 2))
             W = join(knn_graph(X, k, beta=width, neighbors=self.neighbors), X, self.connect, "heat", width)
             return objectives.Objective(objectives.laplacian_eigenmaps(W).A)
         cliques, bridges = cliques_of(self, X)
@@ -670,9 +731,6 @@ class LGRM(Embedding):
         return objectives.alignment(X, cliques, bridges, dim=dim, gamma=ridge)
 
     def _map(self, X: Array) -> Array:
+        if self._linear is not None:
+            return _affine_product(X.astype(np.float64), self._linear, self._offset).astype(X.dtype, copy=False)
         return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_).astype(X.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
