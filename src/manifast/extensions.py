@@ -382,10 +382,8 @@ def choose_by_loo(
     """The width and ridge with the smallest leave-one-out error, and that error relative to the spread of Y."""
     spread = float(np.linalg.norm(Y - Y.mean(axis=0))) or 1.0
     best = (np.inf, widths[0], ridges[0])
-    squares = sq_distances(X)
     for sigma in widths:
-        psi = np.exp(squares / -(sigma * sigma))
-        errors = loo_errors(psi, Y, ridges)
+        errors = loo_errors(gaussian(X, sigma=sigma), Y, ridges)
         for ridge, error in zip(ridges, errors, strict=True):
             if verbose:
                 print(f"RBF: sigma {sigma:.4g}, ridge {ridge:.2g}: leave-one-out error {error / spread:.4f}")
@@ -577,7 +575,8 @@ class LandmarkIsomap(Extension):
     """Triangulate a new row from its geodesic distances to the training rows (de Silva and Tenenbaum 2003).
 
     Its geodesics δ run through its nearest training rows; y = -½ (δ² - mean δ² of the training rows) · Y (Y'Y)^-1. For
-    Isomap's own embedding training rows get back their coordinates up to what the geodesics miss in d dimensions.
+    Isomap's own embedding training rows get back their coordinates. The formula takes Y in the units of the geodesics:
+    other embeddings come back turned and stretched, which a classifier on top must be trained for.
 
     Parameters
     ----------

@@ -55,6 +55,7 @@ class LaplacianEigenmaps(Embedding):
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
     mode : {"union", "mutual"}, default "union"
+        An edge where either row is among the nearest of the other, or only where both are.
     neighbors : (distances, indices), optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
     verbose : bool, default False
@@ -68,9 +69,9 @@ class LaplacianEigenmaps(Embedding):
 
     Notes
     -----
-    `transform` of the training rows equals `embedding_` to rounding for "full" and "precomputed" graphs (unless rows
-    repeat). On neighbour graphs a new row links only to the rows it lists itself, which gives training rows their
-    coordinates up to about a tenth.
+    `transform` of the training rows equals `embedding_` to rounding for "full" graphs (unless rows repeat) and for
+    "precomputed" ones without a diagonal, which counts nowhere in the graph. On neighbour graphs a new row links only to
+    the rows it lists itself, which gives training rows their coordinates up to about a tenth.
 
     Examples
     --------
@@ -241,7 +242,7 @@ class LocallyLinearEmbedding(_LocalEmbedding):
 
     Notes
     -----
-    `transform` of the training rows equals `embedding_` up to the order of `reg`.
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less for a smaller `reg`.
 
     Examples
     --------
@@ -302,7 +303,8 @@ class LTSA(_LocalEmbedding):
 
     Notes
     -----
-    `transform` of the training rows equals `embedding_` up to the order of 1e-3.
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples. A row that is in
+    nobody's neighbourhood is joined to its nearest, with a warning.
 
     Examples
     --------
@@ -370,7 +372,7 @@ class LocalRegressionEmbedding(_LocalEmbedding):
 
     Notes
     -----
-    `transform` of the training rows equals `embedding_` up to the order of 1e-3.
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples.
 
     Examples
     --------
@@ -636,7 +638,8 @@ class LGRM(Embedding):
     Notes
     -----
     `transform` of the training rows is the global regression of `embedding_`: it differs by the residual that the
-    objective weighs with `mu`, typically a thousandth of the embedding's size.
+    objective weighs with `mu`: a thousandth of the embedding's size where the kernel can follow the embedding, much
+    more where it cannot, as a linear kernel on a curved manifold.
 
     Examples
     --------
