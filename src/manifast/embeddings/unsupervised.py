@@ -70,8 +70,8 @@ class LaplacianEigenmaps(Embedding):
     Notes
     -----
     `transform` of the training rows equals `embedding_` to rounding for "full" graphs (unless rows repeat) and for
-    "precomputed" ones without a diagonal, which counts nowhere in the graph. On neighbour graphs a new row links only to
-    the rows it lists itself, which gives training rows their coordinates up to about a tenth.
+    "precomputed" ones without a diagonal, which counts nowhere in the graph. On neighbour graphs a new row links only
+    to the rows it lists itself, which gives training rows their coordinates up to about a tenth.
 
     Examples
     --------
