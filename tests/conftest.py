@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +82,32 @@ def run_python(tmp_path):
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def seconds_to_interrupt(tmp_path):
+    """Runs code that prints "ready" before a long call and the time after its KeyboardInterrupt; how long that took."""
+    if sys.platform == "win32":
+        pytest.skip("no SIGINT for one child on Windows")
+
+    def interrupt(code: str, wait: float = 0.3) -> float:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=clean_env(),
+        )  # fmt: skip
+        try:
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(wait)
+            sent = time.time()
+            child.send_signal(signal.SIGINT)
+            output, errors = child.communicate(timeout=60)
+        finally:
+            child.kill()
+            child.wait()
+        assert child.returncode == 0, errors
+        return float(output) - sent
+
+    return interrupt
 
 
 @pytest.fixture
