@@ -25,7 +25,15 @@ from manifast.graphs import mean_sq_distance
 from manifast.kernels import knn
 
 SHARES = (0.3, 0.5, 0.7)
-MAPS = ("sparse", "sparse, a²", "LVM 3", "linear", "RBF")
+MAPS = {
+    "sparse": lambda X: SparseCode(),
+    "sparse, a²": lambda X: SparseCode(power=2),
+    "sparse, 100 nearest": lambda X: SparseCode(dictionary_size=100, dictionary_method="nearest"),
+    "sparse, 100 by k-means": lambda X: SparseCode(dictionary_size=100),
+    "LVM 3": lambda X: LatentVariable(3),
+    "linear": lambda X: Linear(),
+    "RBF": lambda X: RBF(np.sqrt(mean_sq_distance(X))),
+}
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -47,17 +55,10 @@ def accuracies(X: np.ndarray, y: np.ndarray, share: float, seed: int) -> dict[st
     n = round(share * len(X))
     train, new = order[:n], order[n:]
     Y = LaplacianEigenmaps(n - 2, affinity="full").fit(X[train]).embedding_
-    maps = dict(
-        zip(
-            MAPS,
-            (SparseCode(), SparseCode(power=2), LatentVariable(3), Linear(), RBF(np.sqrt(mean_sq_distance(X[train])))),
-            strict=True,
-        )
-    )
     dimensions = [d for d in (10, 20, 50, *range(100, n - 2, 100)) if d < n - 2] + [n - 2]
     found: dict[str, dict[int, float]] = {}
-    for name, extension in maps.items():
-        mapped = extension.fit(X[train], Y).predict(X[new])
+    for name, make in MAPS.items():
+        mapped = make(X[train]).fit(X[train], Y).predict(X[new])
         found[name] = {}
         for d in dimensions:
             # Columns are Z with Z'DZ = I; the paper compares them as they are.
