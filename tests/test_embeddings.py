@@ -626,6 +626,14 @@ def test_disconnected_data_is_joined_with_a_warning(rng):
     np.testing.assert_allclose(apart.eigenvalues_, 0, atol=1e-10)
 
 
+def test_a_full_graph_whose_weights_fade_is_joined(rng):
+    X = np.concatenate([rng.standard_normal((30, 2)), rng.standard_normal((30, 2)) + 1000])
+    with pytest.warns(UserWarning, match="2 connected components"):
+        model = LaplacianEigenmaps(affinity="full", beta=1.0).fit(X)
+    assert manifast.graphs.n_components(model.affinity_matrix_) == 1
+    assert np.isfinite(model.embedding_).all()
+
+
 def test_neighbors_larger_than_a_component(rng):
     X = np.concatenate([rng.standard_normal((8, 2)), rng.standard_normal((50, 2)) + 100])
     for model in (LaplacianEigenmaps(), LocallyLinearEmbedding(), LTSA(), Isomap(), LGRM()):

@@ -120,9 +120,9 @@ class LaplacianEigenmaps(Embedding):
         W, width = self._graph(X)
         objective = objectives.laplacian_eigenmaps(W)
         self.eigenvalues_, self.embedding_ = solve(objective, objective.A, k, X.dtype, self.verbose)
-        self._affinity = None if self.affinity == "full" else W
-        if self.affinity == "full":
-            self._X, self._width = X, width
+        self._affinity = W
+        if self.affinity == "full" and not is_sparse(W):  # sparse where it had to be joined
+            self._affinity, self._X, self._width = None, X, width
         self._extend(X, self._natural(X, width))
 
     @property
