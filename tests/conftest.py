@@ -17,13 +17,27 @@ from manifast._core import dispatch
 SANITIZED = bool(os.environ.get("MANIFAST_SANITIZED"))
 
 
+# Python on top of kernels that have tests of their own.
+ABOVE_THE_KERNELS = (
+    "test_cli",
+    "test_embeddings",
+    "test_estimator_checks",
+    "test_import",
+    "test_metrics",
+    "test_out_of_sample",
+)
+
+
 def pytest_collection_modifyitems(items):
     if not SANITIZED:
         return
     skip = pytest.mark.skip(reason="under the sanitizers: forks, measures memory, or needs a plain interpreter")
+    above = pytest.mark.skip(reason="under the sanitizers: adds nothing to the tests of the kernels but minutes")
     for item in items:
         if item.get_closest_marker("process"):
             item.add_marker(skip)
+        if item.module.__name__ in ABOVE_THE_KERNELS:
+            item.add_marker(above)
 
 
 @pytest.fixture
