@@ -102,6 +102,16 @@ def test_sparse_plus_low_rank(rng):
     np.testing.assert_allclose(A @ vectors, A.toarray() @ vectors, atol=1e-12)
 
 
+def test_low_rank_of_both_signs(rng):
+    n = 500
+    S = random_sparse(n, rng) + sp.eye_array(n, format="csr")
+    U = la.orth(rng.standard_normal((n, 6)))
+    for weights in ([-0.5, 2.0, -0.9, 1.0, 0.3, -0.1], [-4.0, 2.0, -0.9, 1.0, 0.3, -0.1]):
+        A = LowRankSum(S, U, np.array(weights))
+        values, vectors = smallest_eigenvectors(A, 1)
+        check(A.toarray(), values, vectors)
+
+
 def test_matrix_free(rng):
     Q = la.qr(rng.standard_normal((700, 700)))[0]
     spectrum = np.append([-9.0, -4.0, -1.0], rng.uniform(0, 0.1, 697))

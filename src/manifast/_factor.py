@@ -17,6 +17,9 @@ __all__ = ["SparseCholesky"]
 _LARGEST = 2**30  # rows: indices are int32 inside
 
 
+_ONE_THREAD_FLOPS = 1e9
+
+
 class SparseCholesky:
     """L L' of a sparse symmetric positive definite matrix, its columns in an order that keeps L sparse.
 
@@ -75,6 +78,9 @@ class SparseCholesky:
         self.entries: int = self._core.entries
         self.flops: float = self._core.flops
         self.feasible: bool = self._core.feasible
+        # Below this, waking threads costs more than they bring, and they spin beside those of BLAS afterwards.
+        if n_threads is None and self.feasible and self.flops < _ONE_THREAD_FLOPS:
+            self._n_threads = 1
 
     def factor(self, A: Any = None, shift: float = 0.0, *, B: Any = None) -> SparseCholesky:
         """Factor A + shift * I, or A + shift * diag(B); any earlier factor is gone.

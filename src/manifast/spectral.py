@@ -373,15 +373,25 @@ class _Problem:
         U = self.A.factor
         solved = cholesky.solve(np.ascontiguousarray(U))
         core = np.diag(1.0 / self.A.weights) + U.T @ solved
-        values, vectors = la.eigh(0.5 * (core + core.T))
-        # The sum is positive definite where this has the signs of C (Sylvester).
-        if np.sum(values < 0) != np.sum(self.A.weights < 0) or not np.abs(values).min(initial=1.0) > 0:
-            raise la.LinAlgError("the sum is not positive definite")
-        half = solved @ vectors
+        core = 0.5 * (core + core.T)
+        # The sum is positive definite where this has the signs of C (Sylvester); of one sign, Cholesky tells.
+        sign = float(np.sign(self.A.weights[0]))
+        if (np.sign(self.A.weights) == sign).all():
+            factor = la.cho_factor(sign * core, lower=True, check_finite=False)
+
+            def middle(inside: Array) -> Array:
+                return np.asarray(sign * la.cho_solve(factor, inside, check_finite=False))
+        else:
+            values, vectors = la.eigh(core)
+            if np.sum(values < 0) != np.sum(self.A.weights < 0) or not np.abs(values).min() > 0:
+                raise la.LinAlgError("the sum is not positive definite")
+
+            def middle(inside: Array) -> Array:
+                return np.asarray(vectors @ ((vectors.T @ inside) / values[:, None]))
 
         def solve(block: Array) -> Array:
             first = cholesky.solve(np.ascontiguousarray(block))
-            return np.asarray(first - half @ ((half.T @ block) / values[:, None]))
+            return np.asarray(first - solved @ middle(U.T @ first))
 
         return solve
 
