@@ -10,6 +10,7 @@ from functools import cache
 from math import ceil
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 from manifast._core import dispatch
 
@@ -63,6 +64,20 @@ def cgroup_cpus(root: str = "/") -> int:
         group = (mount / "cpu" if controllers else mount) / path.lstrip("/")
         directories.update(parent for parent in (group, *group.parents) if parent.is_relative_to(mount))
     return max(1, min(_quota(directory) for directory in directories))
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread: for many small products its threads cost more than they bring."""
+    with _blas().limit(limits=1):
+        yield
 
 
 def available_threads() -> int:

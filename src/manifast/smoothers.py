@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
+from manifast._threads import one_blas_thread
 from manifast._validation import Array, is_sparse
 from manifast.spectral import LowRankSum
 
@@ -107,7 +108,8 @@ def low_rank_factor(K: Array, ridge: float) -> Array | None:
         return None
     for step, limit in ((4, 0.9), (1, 0.3)):
         part = K[::step, ::step]
-        triangle, order, rank, _ = la.lapack.dpstrf(np.array(part, order="F"), tol=tolerance, lower=1)
+        with one_blas_thread():  # columns are eliminated one by one
+            triangle, order, rank, _ = la.lapack.dpstrf(np.array(part, order="F"), tol=tolerance, lower=1)
         if rank > limit * len(part):
             return None
     factor = np.zeros((n, rank))
