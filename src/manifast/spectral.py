@@ -44,6 +44,8 @@ Operator = Callable[[Array], Array]
 _DENSE_ROWS = 400
 # A sparse factor of this much work takes about as long as the multilevel solver needs for any graph.
 _DIRECT_FLOPS = 1e9
+# Beyond, ordering the columns alone takes half of what the multilevel solver needs for a Laplacian.
+_MULTILEVEL_ROWS = 30_000
 # Relative residual of the inverted operator at which a vector counts as found, and what is worth a warning.
 _TOLERANCE = 1e-11
 _WARN_RESIDUAL = 1e-7
@@ -233,6 +235,8 @@ class _Problem:
             return "dense"
         if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray) or self._roots is None:
             return "direct"
+        if self.n > _MULTILEVEL_ROWS and self._only_constant() and self.graph is not None:
+            return "multilevel"
         if self.analysis(n_threads, _DIRECT_FLOPS).feasible or self.graph is None or not self._only_constant():
             return "direct"
         return "multilevel"
