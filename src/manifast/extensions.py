@@ -7,6 +7,7 @@ threads; predicting changes nothing.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -39,7 +40,7 @@ __all__ = [
 _CHUNK = 1 << 21  # distances held at once
 
 
-class Extension(BaseEstimator):  # type: ignore[misc]
+class Extension(BaseEstimator, ABC):  # type: ignore[misc]
     """What all maps share: the training rows, their embedding, and the checks of both."""
 
     _sparse: ClassVar[bool] = False  # whether X may be a sparse matrix
@@ -68,11 +69,13 @@ class Extension(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, columns: int | None = None) -> Any:
         return as_rows(X, "X", columns=columns) if self._sparse else as_matrix(X, "X", columns=columns)
 
+    @abstractmethod
     def _fit(self, X: Any, Y: Array) -> None:
-        raise NotImplementedError
+        """Learn from checked rows."""
 
+    @abstractmethod
     def _predict(self, X: Any) -> Array:
-        raise NotImplementedError
+        """Map checked rows."""
 
 
 class Linear(Extension):

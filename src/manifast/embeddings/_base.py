@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -39,7 +40,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     }
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of all embeddings: subclasses say how training rows are embedded and which map is natural."""
 
     _interpolates = False  # whether transform(X) of the training rows is embedding_
@@ -51,7 +52,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X = self._validate(X, reset=True)
             if getattr(self, "extension", None) is not None:
                 as_extension(self.extension)
-            self._embed(X)
+            self._embed(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -64,8 +65,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         return self._map(self._validate(X, reset=False))
 
-    def _embed(self, X: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _embed(self, X: Any, y: Any) -> None:
+        """Embed checked rows and keep the map; all but wrappers of other embedders ignore y."""
 
     def _map(self, X: Any) -> Array:
         return self.extension_.predict(X).astype(X.dtype, copy=False)  # type: ignore[no-any-return]

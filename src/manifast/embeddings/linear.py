@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class _Projection(Embedding):
     def _sparse(self) -> bool:  # type: ignore[override]
         return self.kernel is None
 
-    def _embed(self, X: Any) -> None:
+    def _embed(self, X: Any, y: Any) -> None:
         n = X.shape[0]
         d = check_components(self.n_components, n - 1, "the rows less the constant vector")
         alpha = as_number(self.alpha, "alpha", minimum=0.0)
@@ -86,11 +87,11 @@ class _Projection(Embedding):
             self.dual_coef_ = np.ascontiguousarray(coef)  # float64: sums of them cancel
         self.embedding_ = self._map(X)
 
+    @abstractmethod
     def _coefficients(
         self, X: Any, kernel: Kernel | None, objective: objectives.Objective, d: int, alpha: float
     ) -> tuple[Array, Array]:
         """Coefficients of the features or of the kernel, (p, d) or (n, d), and intercept."""
-        raise NotImplementedError
 
     def _map(self, X: Any) -> Array:
         if self._kernel is not None:

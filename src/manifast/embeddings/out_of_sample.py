@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from manifast._validation import Array, as_count
-from manifast.embeddings._base import Embedding, whole_or_not_at_all
+from manifast.embeddings._base import Embedding
 from manifast.extensions import as_extension, representatives
 
 __all__ = ["OutOfSample"]
@@ -69,13 +69,7 @@ class OutOfSample(Embedding):
         self.landmark_method = landmark_method
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> OutOfSample:
-        """Embed the rows of X (or the landmarks among them) and fit the map; y goes to the embedder."""
-        with whole_or_not_at_all(self):
-            self._fit(self._validate(X, reset=True), y)
-        return self
-
-    def _fit(self, X: Array, y: Any) -> None:
+    def _embed(self, X: Array, y: Any) -> None:
         if not hasattr(self.embedder, "fit_transform"):
             raise ValueError(f"embedder must have fit_transform. Got {type(self.embedder).__name__} instead.")
         extension = as_extension(self.extension)

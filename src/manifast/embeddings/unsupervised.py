@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class LaplacianEigenmaps(Embedding):
     def _interpolates(self) -> bool:  # type: ignore[override]
         return self.affinity in ("full", "precomputed")
 
-    def _embed(self, X: Any) -> None:
+    def _embed(self, X: Any, y: Any) -> None:
         n = X.shape[0]
         k = check_components(self.n_components, n - 1, "the rows less the constant vector")
         W, width = self._graph(X)
@@ -186,7 +187,7 @@ class LaplacianEigenmaps(Embedding):
 class _LocalEmbedding(Embedding):
     """LLE, LTSA and local regression: a sum over neighbourhoods against the identity, Y'Y = I."""
 
-    def _embed(self, X: Array) -> None:
+    def _embed(self, X: Array, y: Any) -> None:
         n = X.shape[0]
         k = check_components(self.n_components, n - 1, "the rows less the constant vector")
         self._check_parameters(X, k)
@@ -209,8 +210,9 @@ class _LocalEmbedding(Embedding):
         """The graph of rows that some neighbourhood brings together."""
         return star_graph(np.column_stack([np.arange(len(neighbors)), neighbors]))
 
+    @abstractmethod
     def _objective(self, X: Array, neighbors: Array, bridges: Array, k: int) -> objectives.Objective:
-        raise NotImplementedError
+        """The sum over these neighbourhoods and bridges."""
 
 
 class LocallyLinearEmbedding(_LocalEmbedding):
@@ -528,7 +530,7 @@ class Isomap(Embedding):
         self.neighbors = neighbors
         self.verbose = verbose
 
-    def _embed(self, X: Any) -> None:
+    def _embed(self, X: Any, y: Any) -> None:
         n = X.shape[0]
         count = n
         if self.n_landmarks is not None:
@@ -687,7 +689,7 @@ class LGRM(Embedding):
         self.neighbors = neighbors
         self.verbose = verbose
 
-    def _embed(self, X: Array) -> None:
+    def _embed(self, X: Array, y: Any) -> None:
         n = X.shape[0]
         d = check_components(self.n_components, n - 1, "the rows less the constant vector")
         mu, gamma = as_positive(self.mu, "mu"), as_positive(self.gamma, "gamma")
