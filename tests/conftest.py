@@ -23,6 +23,7 @@ ABOVE_THE_KERNELS = (
     "test_embeddings",
     "test_estimator_checks",
     "test_import",
+    "test_labels",
     "test_metrics",
     "test_out_of_sample",
 )

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifast._labels import Labels, read_labels
 from manifast._validation import Array, as_count, is_sparse
 from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import bridges_between, connect_components, n_components_of, nearest
@@ -40,45 +41,10 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     }
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """Base of all embeddings: subclasses say how training rows are embedded and which map is natural."""
+class RowEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of everything fitted to rows X: how they are checked, and brought into the range where squares are safe."""
 
-    _interpolates = False  # whether transform(X) of the training rows is embedding_
     _sparse = False
-
-    def fit(self, X: Any, y: Any = None) -> Embedding:
-        """Embed the rows of X and learn the map for new ones; y is ignored."""
-        with whole_or_not_at_all(self):
-            X = self._validate(X, reset=True)
-            if getattr(self, "extension", None) is not None:
-                as_extension(self.extension)
-            self._embed(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the rows of X and return `embedding_`."""
-        self.fit(X, y)
-        return self.embedding_  # type: ignore[no-any-return]
-
-    def transform(self, X: Any) -> Array:
-        """Embedding of new rows; a row's result does not depend on the other rows."""
-        check_is_fitted(self)
-        return self._map(self._validate(X, reset=False))
-
-    @abstractmethod
-    def _embed(self, X: Any, y: Any) -> None:
-        """Embed checked rows and keep the map; all but wrappers of other embedders ignore y."""
-
-    def _map(self, X: Any) -> Array:
-        return self.extension_.predict(X).astype(X.dtype, copy=False)  # type: ignore[no-any-return]
-
-    def _extend(self, X: Any, natural: Any) -> None:
-        """Keep the natural map, or fit the extension that was asked for."""
-        named = EXTENSIONS.get(self.extension) if isinstance(self.extension, str) else None
-        if self.extension is None or (named is not None and isinstance(natural, named)):
-            self.extension_ = natural  # also under its own name, with the estimator's parameters
-        else:
-            self.extension_ = as_extension(self.extension).fit(X, self.embedding_)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         dtype = (np.float64, np.float32)
@@ -125,6 +91,56 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             extension = EXTENSIONS.get(extension)
         return self._sparse and (extension is None or bool(getattr(extension, "_sparse", False)))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise()
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator, ABC):  # type: ignore[misc]
+    """Base of all embeddings: subclasses say how training rows are embedded and which map is natural."""
+
+    _interpolates = False  # whether transform(X) of the training rows is embedding_
+
+    def fit(self, X: Any, y: Any = None) -> Embedding:
+        """Embed the rows of X and learn the map for new ones; y is ignored."""
+        with whole_or_not_at_all(self):
+            X = self._validate(X, reset=True)
+            if getattr(self, "extension", None) is not None:
+                as_extension(self.extension)
+            self._embed(X, self._targets(y, X))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Embed the rows of X and return `embedding_`."""
+        self.fit(X, y)
+        return self.embedding_  # type: ignore[no-any-return]
+
+    def transform(self, X: Any) -> Array:
+        """Embedding of new rows; a row's result does not depend on the other rows."""
+        check_is_fitted(self)
+        return self._map(self._validate(X, reset=False))
+
+    def _targets(self, y: Any, X: Any) -> Any:
+        """What `_embed` gets as y: unsupervised embeddings take anything, and ignore it."""
+        return y
+
+    @abstractmethod
+    def _embed(self, X: Any, y: Any) -> None:
+        """Embed checked rows and keep the map."""
+
+    def _map(self, X: Any) -> Array:
+        return self.extension_.predict(X).astype(X.dtype, copy=False)  # type: ignore[no-any-return]
+
+    def _extend(self, X: Any, natural: Any) -> None:
+        """Keep the natural map, or fit the extension that was asked for."""
+        named = EXTENSIONS.get(self.extension) if isinstance(self.extension, str) else None
+        if self.extension is None or (named is not None and isinstance(natural, named)):
+            self.extension_ = natural  # also under its own name, with the estimator's parameters
+        else:
+            self.extension_ = as_extension(self.extension).fit(X, self.embedding_)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
@@ -132,8 +148,28 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.pairwise = self._pairwise()
-        tags.input_tags.sparse = self._takes_sparse()
+        return tags
+
+
+class SupervisedEmbedding(Embedding):
+    """Base of embeddings that need labels: `_embed` gets them as `Labels`, and `classes_` lists them."""
+
+    _unlabelled = False  # whether -1 means that a row has no label
+    _least_classes = 2
+
+    def fit(self, X: Any, y: Any = None) -> SupervisedEmbedding:
+        """Embed the rows of X by their labels y, and learn the map for new rows."""
+        super().fit(X, y)
+        return self
+
+    def _targets(self, y: Any, X: Any) -> Labels:
+        labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled, least_classes=self._least_classes)
+        self.classes_ = labels.classes
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
         return tags
 
 
