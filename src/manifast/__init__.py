@@ -11,7 +11,7 @@ from typing import Any
 
 __version__ = _version("manifast")
 
-_MODULES = ("embeddings", "extensions", "graphs", "kernels", "metrics", "spectral")
+_MODULES = ("embeddings", "extensions", "graphs", "kernels", "metrics", "spectral", "theory")
 _ESTIMATORS = (
     "LGRM",
     "LPP",

@@ -50,11 +50,14 @@ class Labels:
 def read_labels(
     estimator: Any, y: Any, n: int, *, unlabelled: bool = False, least_classes: int = 2, least_members: int = 1
 ) -> Labels:
-    """Labels of n rows, checked; with `unlabelled`, -1 stands for none, also in an array of strings and -1."""
+    """Labels of n rows, checked; with `unlabelled`, -1 stands for none, also in an array of strings and -1.
+
+    Messages name the estimator, or what else asks, given by its name.
+    """
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d
 
-    name = type(estimator).__name__
+    name = estimator if isinstance(estimator, str) else type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)

@@ -24,6 +24,7 @@ from manifast._validation import Array, as_count, as_matrix, as_number, as_posit
 from manifast.graphs import as_rows, chunks, connect_components, full_graph, heat_width, knn_graph, nearest, unit_rows
 from manifast.kernels import _affine_product, gaussian, l1_code, laplacian, neighbor_graph, rbf_apply, sq_distances
 from manifast.smoothers import KernelRidgeSmoother
+from manifast.theory import rbf_lipschitz
 
 __all__ = [
     "RBF",
@@ -270,8 +271,7 @@ class RBF(Extension):
     loo_error_ : float
         Root mean square of the leave-one-out residuals relative to Y's own spread; where something was chosen by it.
     lipschitz_ : (float, float)
-        Two constants of the map: √d C L_φ of the theory, with C the largest column sum of |coef|, and the tighter
-        L_φ √(Σ_k |c^k|_1²); L_φ = √2 e^(-1/2) / σ.
+        Two constants of the map, Proposition 1 of NSSE and a tighter one, see `manifast.theory.rbf_lipschitz`.
 
     Notes
     -----
@@ -328,12 +328,7 @@ class RBF(Extension):
         coef = interpolate(wide, target, self.sigma_, self.ridge_)
         self.X_ = X
         self.coef_, self._dtype = settle((coef / counts[:, None])[groups], target, dtype), dtype
-        sums = np.abs(coef).sum(axis=0)
-        slope = np.sqrt(2) * np.exp(-0.5) / self.sigma_
-        self.lipschitz_ = (
-            float(np.sqrt(Y.shape[1]) * sums.max() * slope),
-            float(np.sqrt(np.square(sums).sum()) * slope),
-        )
+        self.lipschitz_ = rbf_lipschitz(self.coef_, self.sigma_)
 
     def _predict(self, X: Array) -> Array:
         return rbf_apply(X, self.X_, self.coef_, sigma=self.sigma_).astype(

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from manifast._validation import Array, as_matrix, as_positive, is_sparse
 from manifast.kernels import (
+    _BAD_WEIGHT,
     _NOT_SYMMETRIC,
     _as_graph,
     _csr,
@@ -459,7 +460,7 @@ def _bridges(x: Any, count: int, labels: Array, n_threads: int | None) -> tuple[
     labels = labels.astype(np.int64)
     found: list[tuple[int, int, float]] = []
     while count > 1:
-        ids, partner, length = _nearest_outside(x, labels, n_threads)
+        ids, partner, length = nearest_outside(x, labels, n_threads)
         low, high = np.minimum(ids, partner), np.maximum(ids, partner)
         by_component = np.lexsort((high, low, length, labels[ids]))
         _, first = np.unique(labels[ids][by_component], return_index=True)
@@ -487,7 +488,7 @@ def _root(parent: list[int], c: int) -> int:
 _SMALL_COMPONENT = 32  # rows; bounds the neighbours asked for, and the components searched one by one to n / 32
 
 
-def _nearest_outside(x: Array, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
+def nearest_outside(x: Array, labels: Array, n_threads: int | None) -> tuple[Array, Array, Array]:
     """Rows that may have the shortest edge out of their component, the nearest row of another one, and how far it is.
 
     Among a row and as many nearest as its component has rows, one is of another component: that is a single search for
@@ -532,19 +533,19 @@ def _components(graph: sp.csr_array, weights: str) -> tuple[int, Array]:
     return int(count), labels
 
 
-def _as_symmetric(W: Any) -> sp.csr_array:
-    graph = _as_graph(W, "W")
+def _as_symmetric(W: Any, name: str = "W") -> sp.csr_array:
+    graph = _as_graph(W, name)
     if not isinstance(graph, sp.csr_array):
         graph = sp.csr_array(graph)
     if graph.shape[0] == 0:
-        raise ValueError("W must have at least 1 row. Got shape (0, 0) instead.")
+        raise ValueError(f"{name} must have at least 1 row. Got shape (0, 0) instead.")
     if not np.isfinite(graph.data).all() or (graph.data < 0).any():
-        raise ValueError("W must have finite weights that are not negative. Got NaN, infinity or a negative weight.")
+        _explain_flaws(graph, _BAD_WEIGHT, name)
     turned = sp.csr_array(graph.T.tocsr())
     if graph.nnz and not all(
         np.array_equal(getattr(graph, name), getattr(turned, name)) for name in ("indptr", "indices", "data")
     ):
-        _explain_flaws(graph, _NOT_SYMMETRIC)
+        _explain_flaws(graph, _NOT_SYMMETRIC, name)
     return graph
 
 

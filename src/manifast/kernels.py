@@ -498,17 +498,18 @@ def _as_graph(value: Any, name: str) -> sp.csr_array:
     return graph
 
 
-def _explain_flaws(graph: sp.csr_array, flaws: int) -> None:
+def _explain_flaws(graph: sp.csr_array, flaws: int, name: str = "W") -> None:
     """Raise for what the core found wrong with a graph, but for an asymmetry within rounding."""
     if flaws & _BAD_STRUCTURE:
-        raise ValueError("W must be a valid CSR matrix. Got row pointers or column indices out of range.")
+        raise ValueError(f"{name} must be a valid CSR matrix. Got row pointers or column indices out of range.")
     if flaws & _BAD_WEIGHT:
-        raise ValueError("W must have finite weights that are not negative. Got NaN, infinity or a negative weight.")
+        wrong = "NaN, infinity or a negative weight"
+        raise ValueError(f"{name} must have finite weights that are not negative. Got {wrong}.")
     tolerance = (1e-5 if graph.dtype == np.float32 else 1e-10) * float(graph.data.max())
     difference = abs(graph - graph.T)
     largest = float(difference.data.max()) if difference.nnz else 0.0
     if largest > tolerance:
-        raise ValueError(f"W must be symmetric. Got entries (i, j) and (j, i) that differ by up to {largest:.3g}.")
+        raise ValueError(f"{name} must be symmetric. Got entries (i, j) and (j, i) that differ by up to {largest:.3g}.")
 
 
 def _csr(parts: tuple[Array, Array, Array], n: int) -> sp.csr_array:
