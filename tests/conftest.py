@@ -26,6 +26,7 @@ ABOVE_THE_KERNELS = (
     "test_labels",
     "test_metrics",
     "test_out_of_sample",
+    "test_theory",
 )
 
 

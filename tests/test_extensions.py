@@ -179,7 +179,8 @@ def test_rbf(data, sigma, ridge):
         np.testing.assert_allclose(model.predict(X), Y, atol=1e-9)
     sums = np.abs(coef).sum(axis=0)
     slope = np.sqrt(2) * np.exp(-0.5) / width
-    assert model.lipschitz_ == pytest.approx((np.sqrt(2) * sums.max() * slope, np.linalg.norm(sums) * slope), rel=1e-6)
+    expected = (np.sqrt(70) * np.linalg.norm(coef) * slope, np.linalg.norm(sums) * slope)
+    assert model.lipschitz_ == pytest.approx(expected, rel=1e-6)
 
 
 def test_rbf_lipschitz_constants_hold(data, rng):

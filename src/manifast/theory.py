@@ -18,6 +18,7 @@ import scipy.linalg as la
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import dijkstra
 
+from manifast._hulls import widest_slab
 from manifast._labels import Labels, read_labels
 from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
 from manifast.graphs import _as_symmetric, _scale, nearest_outside
@@ -51,7 +52,6 @@ __all__ = [
 ]
 
 _CHUNK = 1 << 21  # distances held at once
-_ROUNDING = 1e-12  # of the data's extent: what is smaller is taken for zero
 
 
 class LipschitzConstants(NamedTuple):
@@ -114,8 +114,8 @@ def separation_margin(Y: Any, y: Any, kind: str = "linear") -> float:
     Notes
     -----
     The widest slab between two classes is as wide as their convex hulls are apart. Wolfe's algorithm (1976) finds the
-    nearest points; it stops when slab and distance agree to 1e-12 of the data's extent, and the width that is returned
-    is that of a slab that is really empty. Pairs whose slab is known to be wider than the narrowest stop early.
+    nearest points; what is returned is the width of a slab that is really empty, within 1e-10 of the data's extent of
+    the distance between the hulls. Margins below 1e-12 of that extent count as 0.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def separation_margin(Y: Any, y: Any, kind: str = "linear") -> float:
     rows, exponent = _centred(Y)
     narrowest = np.inf
     for A, B in _pairs_of_classes(rows, labels):
-        narrowest = min(narrowest, _slab(A, B, enough=narrowest)[0])
+        narrowest = min(narrowest, widest_slab(A, B, enough=narrowest)[0])
         if narrowest == 0:
             break
     return float(np.ldexp(narrowest, exponent))
@@ -534,7 +534,8 @@ def two_class_margin_bound(
     """
     mu, wished = as_positive(mu, "mu"), as_number(separation, "separation", minimum=0.0)
     graph = _two_class_graph(W_within, W_between, y)
-    largest = graph.weakest / (graph.beta.max() * graph.between_volume)
+    fits = graph.weakest > 0 and np.isfinite(graph.beta.max())
+    largest = graph.weakest / (graph.beta.max() * graph.between_volume) if fits else 0.0
     allowed = largest * max(1.0 - np.sqrt(graph.volume) * wished, 0.0) ** 2
     holds = mu < largest and mu <= allowed
     margin = (1.0 - np.sqrt(mu / largest)) / np.sqrt(graph.volume) if mu < largest else 0.0
@@ -693,7 +694,7 @@ class Verdict:
             return f"condition not met: {self.needed:.3g} <= {self.margin / 2:.3g} fails {missed} ({at})"
         if self.bound.probability <= 0:
             return f"condition met, but vacuous: the probability it gives is 0 ({at})"
-        return f"right with probability at least {self.bound.probability:.4g} ({at}, epsilon {self.epsilon:.3g})"
+        return f"right with probability at least {_digits(self.bound.probability)} ({at}, epsilon {self.epsilon:.3g})"
 
 
 @dataclass(frozen=True)
@@ -734,15 +735,15 @@ class GeneralizationReport:
         return f"<div><b>{escape(self._title())}</b><table>{cells}</table><p>{escape(self.conclusion)}</p></div>"
 
     def _title(self) -> str:
-        size = f"{self.n_samples} rows, {self.n_classes} classes, {self.n_components} dimensions"
+        size = f"{self.n_samples} rows, {self.n_classes} classes, d = {self.n_components}"
         return f"Generalization of {self.estimator}: {size}"
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [
             ("linear margin", f"{self.linear_margin:.4g}" if self.linear_margin else "0: not linearly separable"),
             ("smallest distance between classes", f"{self.distance_margin:.4g}"),
-            ("distance to the own class, at most", f"{self.spacing:.4g} in the data"),
-            ("neighbours of a class within twice that", f"up to {self.diameter:.4g} apart in the embedding"),
+            ("nearest row of the own class", f"at most {self.spacing:.4g} away in the data"),
+            ("rows of one class within twice that", f"up to {self.diameter:.4g} apart in the embedding"),
             ("map", self.map),
             ("map at the training rows", f"off the embedding by {self.interpolation_error:.1e} of its size"),
         ]
@@ -772,7 +773,7 @@ def generalization_report(
     X : array of shape (n, p)
         The rows it was fitted to.
     y : array of n labels
-        Their classes, also where the embedding itself did not ask for them.
+        Their classes, also where the embedding itself did not ask for them; -1 is a class like any other.
     X_test, y_test : array of shape (m, p) and m labels, optional
         Rows it has not seen: they add the error of the nearest neighbour in the embedding.
 
@@ -803,7 +804,7 @@ def generalization_report(
     >>> report.verdicts[0].bound.condition_holds
     True
     >>> print(report)  # doctest: +ELLIPSIS
-    Generalization of OutOfSample: 200 rows, 2 classes, 1 dimensions
+    Generalization of OutOfSample: 200 rows, 2 classes, d = 1
     ...
     """
     rows, labels = _labelled_rows("generalization_report", "X", X, y)
@@ -899,10 +900,14 @@ def _conclude(verdicts: tuple[Verdict, ...], gaussian: bool, spacing: float) -> 
         return "No theorem was applied: a class has a single row, and the probability of a ball cannot be estimated."
     best = max((verdict.bound.probability for verdict in verdicts), default=0.0)
     if best > 0:
-        return f"New rows of every class are classified correctly with probability at least {best:.4g} (estimated)."
+        return f"New rows of any class are classified correctly with probability at least {_digits(best)} (estimated)."
     if any(verdict.bound.condition_holds for verdict in verdicts):
         return "All bounds are vacuous here: where a condition is met, the probability it gives is 0."
     return "All bounds are vacuous here: no condition is met. That is usual, and says nothing about the actual error."
+
+
+def _digits(probability: float) -> str:
+    return f"{probability:.4f}" if probability < 0.9999 else f"1 - {max(1 - probability, 1e-16):.0e}"
 
 
 def _gaussian_map(estimator: Any) -> tuple[Array, float] | None:
@@ -995,54 +1000,12 @@ def _pairs_of_classes(Y: Array, labels: Labels) -> Iterator[tuple[Array, Array]]
         yield groups[k], groups[m]
 
 
-def _slab(A: Array, B: Array, enough: float = np.inf) -> tuple[float, Array | None]:
-    """Width and unit normal (from B to A) of the widest empty slab between two sets of rows; 0 and None without one.
-
-    Wolfe's algorithm (1976) for the point of smallest norm in the hull of all differences a - b. Any normal ω gives the
-    slab min ω·a - max ω·b, any point of the hull an upper bound: the gap between them certifies the result. It ends
-    early with a slab that is `enough`.
-    """
-    point = A.mean(axis=0) - B.mean(axis=0)
-    corral, weights = np.empty((0, A.shape[1])), np.empty(0)
-    best: tuple[float, Array | None] = (0.0, None)
-    shortest = np.inf
-    while True:
-        norm = float(np.linalg.norm(point))
-        if norm <= _ROUNDING:
-            return 0.0, None
-        normal = point / norm
-        left, right = A @ normal, B @ normal
-        i, j = int(left.argmin()), int(right.argmax())
-        width = float(left[i] - right[j])
-        if width > best[0]:
-            best = width, normal
-        # Rounding ends it, too, where the norm no longer falls.
-        if norm - best[0] <= 1e-3 * _ROUNDING or best[0] >= enough or (len(corral) and norm >= shortest):
-            return best if best[0] > _ROUNDING else (0.0, None)
-        shortest = norm if len(corral) else np.inf
-        corral, weights = np.vstack([corral, A[i] - B[j]]), np.append(weights, 0.0 if len(corral) else 1.0)
-        while True:
-            # The point of smallest norm in the affine hull of the corral.
-            rest = np.linalg.lstsq((corral[1:] - corral[0]).T, -corral[0], rcond=None)[0]
-            wanted = np.append(1.0 - rest.sum(), rest)
-            outside = wanted < 0
-            if not outside.any():
-                weights = wanted
-                break
-            step = float((weights[outside] / (weights[outside] - wanted[outside])).min())
-            weights = weights + step * (wanted - weights)
-            weights[np.flatnonzero(outside)[(weights[outside]).argmin()]] = 0.0
-            kept = weights > 0
-            corral, weights = corral[kept], weights[kept]
-        point = weights @ corral
-
-
 def _q_mean_margins(Y: Array, labels: Labels, qs: list[int]) -> Array:
     """Definition 4 for several Q: the worst mean of Q rows is that of the Q rows nearest to the hyperplane."""
     rows, exponent = _centred(Y)
     margins, last = np.full(len(qs), np.inf), np.array(qs) - 1
     for A, B in _pairs_of_classes(rows, labels):
-        _, normal = _slab(A, B)
+        _, normal = widest_slab(A, B)
         if normal is None:
             return np.zeros(len(qs))
         above, below = np.sort(A @ normal), np.sort(-(B @ normal))
@@ -1059,10 +1022,11 @@ def _class_blocks(labels: Labels, *matrices: Array) -> Iterator[tuple[int, list[
         step = max(1, _CHUNK // len(members))
         for begin in range(0, len(members), step):
             rows = members[begin : begin + step]
-            yield c, [
-                np.ldexp(np.sqrt(sq_distances(x[rows].astype(np.float64), x[members].astype(np.float64))), e)
-                for x, e in scaled
-            ]
+            yield c, [np.ldexp(_distances(x[rows], x[members]), e) for x, e in scaled]
+
+
+def _distances(A: Array, B: Array) -> Array:
+    return np.sqrt(sq_distances(A.astype(np.float64), B.astype(np.float64)))
 
 
 def _ball_probabilities(X: Array, labels: Labels, deltas: Any) -> Array:
