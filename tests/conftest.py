@@ -25,7 +25,9 @@ ABOVE_THE_KERNELS = (
     "test_import",
     "test_labels",
     "test_metrics",
+    "test_nsse",
     "test_out_of_sample",
+    "test_supervised",
     "test_theory",
 )
 

@@ -159,3 +159,62 @@ def same_columns(actual, expected, tolerance):
 def largest_angle(A, B):
     """Largest principal angle between two column spaces, in radians."""
     return float(la.subspace_angles(A, B)[0])
+
+
+def class_graphs(X, y, beta, k_within=None, k_between=None):
+    """Heat weights inside the classes, complete or k nearest; between them 1 everywhere, or heat of the k nearest."""
+    D, n = sq_dist(X), len(X)
+    same = y[:, None] == y[None, :]
+
+    def nearest(allowed, k):
+        listed = np.zeros((n, n), bool)
+        for i in range(n):
+            others = np.flatnonzero(allowed[i] & (np.arange(n) != i))
+            listed[i, others[np.argsort(D[i, others], kind="stable")][:k]] = True
+        return listed | listed.T
+
+    inside = same & ~np.eye(n, dtype=bool) if k_within is None else nearest(same, k_within)
+    within = np.where(inside, np.exp(-D / beta), 0.0)
+    if k_between is None:
+        return within, np.where(same, 0.0, 1.0)
+    return within, np.where(nearest(~same, k_between), np.exp(-D / beta), 0.0)
+
+
+def graph_laplacian(W, normalized=False):
+    degrees = W.sum(axis=1)
+    L = np.diag(degrees) - W
+    if normalized:
+        roots = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
+        L = roots[:, None] * L * roots
+    return L
+
+
+def nsse(X, y, d, mu1, mu2, mu3, sigma, grid, max_iter=20, n_neighbors=None):
+    """Algorithm 1 to the letter: explicit inverses, full eigendecompositions, every width of the grid and the current.
+
+    Embedding, coefficients, width, objectives, widths, and eigenvalues of the last step.
+    """
+    W_w, W_b = class_graphs(X, y, mean_sq_distance(X), n_neighbors)
+    L_w, L_b = graph_laplacian(W_w), graph_laplacian(W_b)
+    D = sq_dist(X)
+
+    def inverse_square(s):
+        inverse = np.linalg.inv(np.exp(-D / s**2))
+        return inverse @ inverse
+
+    objectives, sigmas = [], [sigma]
+    for step in range(max_iter + 1):
+        penalty = inverse_square(sigma)
+        values, vectors = np.linalg.eigh(L_w - mu1 * L_b + mu2 * penalty)
+        Y = vectors[:, :d]
+        objectives.append(values[:d].sum() + mu3 / sigma**2)
+        if step == max_iter:
+            break
+        candidates = [sigma, *grid]
+        costs = [mu2 * np.trace(Y.T @ inverse_square(s) @ Y) + mu3 / s**2 for s in candidates]
+        best = candidates[int(np.argmin(costs))]
+        if best == sigma:
+            break
+        sigma = best
+        sigmas.append(sigma)
+    return Y, np.linalg.inv(np.exp(-D / sigma**2)) @ Y, sigma, objectives, sigmas, values

@@ -55,7 +55,7 @@ def test_bad_labels(y, options, message):
 
 
 def test_lengths_and_none():
-    with pytest.raises(ValueError, match="one label per row of X, 3. Got 2"):
+    with pytest.raises(ValueError, match=r"one label per row of X, 3\. Got 2"):
         read_labels(Method(), [0, 1], 3)
     with pytest.raises(ValueError, match="requires y to be passed"):
         read_labels(Method(), None, 3)

@@ -25,6 +25,9 @@ ESTIMATORS = [
     manifast.LTSA(8, n_neighbors=12),
     manifast.LocalRegressionEmbedding(8, n_neighbors=12),
     manifast.Isomap(8),
+    manifast.SupervisedLaplacianEigenmaps(8),
+    manifast.FisherEmbedding(8, n_neighbors_between=10),
+    manifast.LabelEncoding(),
 ]
 
 
@@ -64,9 +67,12 @@ def test_every_estimator_with_every_extension(split, estimator, extension, reque
     X, y, new, y_new = split
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = clone(estimator).set_params(extension=extension).fit(X)
+        model = clone(estimator).set_params(extension=extension)
+        if extension == "nystrom" and isinstance(estimator, manifast.LabelEncoding):
+            pytest.skip("label indicators have Rayleigh quotients near 1, which the Nyström formula cannot reach")
+        model.fit(X, y)
         mapped = model.transform(new)
-    assert mapped.shape == (200, 8)
+    assert mapped.shape == (200, model.embedding_.shape[1])
     accuracy = KNeighborsClassifier(1).fit(model.embedding_, y).score(mapped, y_new)
     print(f"{type(estimator).__name__:<28} {extension:<16} {100 * accuracy:5.1f} %")
     assert accuracy > 0.4  # chance is 0.1

@@ -16,12 +16,17 @@ _ESTIMATORS = (
     "LGRM",
     "LPP",
     "LTSA",
+    "NSSE",
+    "NSSECV",
+    "FisherEmbedding",
     "Isomap",
+    "LabelEncoding",
     "LaplacianEigenmaps",
     "LocalRegressionEmbedding",
     "LocallyLinearEmbedding",
     "OutOfSample",
     "SpectralRegression",
+    "SupervisedLaplacianEigenmaps",
     "expected_failed_checks",
 )
 _NAMES = {"show_config": "manifast._config"} | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")

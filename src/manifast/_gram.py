@@ -83,13 +83,28 @@ def settle(coef: Array, image: Array, dtype: Any) -> Array:
 
 def median_distance(X: Array) -> float:
     """Median distance between rows, over at most two thousand of them taken at even steps; 1 where it would be 0."""
-    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SAMPLE)).astype(int))]
-    squares = sq_distances(np.asarray(rows, dtype=np.float64))
-    upper = squares[np.triu_indices(len(rows), 1)]
-    positive = upper[upper > 0]
-    if not len(positive):
+    return median_of_squares(sq_distances(np.asarray(X[_sample(X.shape[0])], dtype=np.float64)))
+
+
+def median_of_squares(squares: Array) -> float:
+    """The same from the squared distances of all rows."""
+    n = len(squares)
+    if n > _SAMPLE:
+        squares = squares[np.ix_(_sample(n), _sample(n))]
+        n = len(squares)
+    if n < 2:
         return 1.0
-    return float(np.sqrt(np.median(upper)) or np.sqrt(np.median(positive)))
+    # Every pair is there twice, after the zeros of the diagonal: the median of the pairs is that of the rest.
+    middle = n + n * (n - 1) // 2
+    median = float(np.sqrt(np.partition(squares, (middle - 1, middle), axis=None)[middle - 1 : middle + 1]).mean())
+    if median == 0:
+        positive = squares[squares > 0]
+        median = float(np.median(np.sqrt(positive))) if len(positive) else 1.0
+    return median
+
+
+def _sample(n: int) -> Array:
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(int))
 
 
 def kernel_features(K: Array) -> Array:

@@ -341,18 +341,46 @@ def class_graphs(
         (n_neighbors_within, "n_neighbors_within"), (n_neighbors_between, "n_neighbors_between"),
     )]  # fmt: skip
     width = heat_width(x, beta) if weights == "heat" else None
-    everyone = np.arange(n)
     if counts[0] is None:
         blocks = [_complete(x[rows], weights, width or 1.0, n_threads) for rows in members]
         within = _from_blocks(n, list(zip(members, members, blocks, strict=True)), x.dtype)
     else:
         within = _lists_graph(x, [(rows, rows) for rows in members], counts[0], weights, width, n_threads)
-    others = [(rows, np.setdiff1d(everyone, rows, assume_unique=True)) for rows in members]
     if counts[1] is None:
-        between = _from_blocks(n, [(rows, columns, None) for rows, columns in others], x.dtype)
+        between = _from_blocks(n, [(rows, columns, None) for rows, columns in _others(members)], x.dtype)
     else:
-        between = _lists_graph(x, others, counts[1], weights, width, n_threads)
+        between = between_graph(x, members, counts[1], width, weights=weights, n_threads=n_threads)
     return within, between
+
+
+def between_graph(
+    x: Array,
+    members: list[Array],
+    k: int,
+    beta: float | None,
+    *,
+    weights: str = "heat",
+    n_threads: int | None = None,
+) -> sp.csr_array:
+    """Graph that joins each row to its k nearest of other classes, from checked rows."""
+    return _lists_graph(x, _others(members), k, weights, beta, n_threads)
+
+
+def _others(members: list[Array]) -> list[tuple[Array, Array]]:
+    """Rows of each class beside all rows of the others."""
+    everyone = np.arange(sum(map(len, members)))
+    return [(rows, np.setdiff1d(everyone, rows, assume_unique=True)) for rows in members]
+
+
+def within_blocks(x: Array, members: list[Array], k: int | None, beta: float) -> list[Any]:
+    """Heat graph of each class on its own: complete, or of the k nearest with its parts joined."""
+    blocks: list[Any] = []
+    for rows in members:
+        if k is None or k >= len(rows) - 1:
+            blocks.append(_complete(x[rows], "heat", beta, None))
+        else:
+            blocks.append(connect_components(knn_graph(x[rows], k, beta=beta), x[rows], beta=beta))
+    return blocks
 
 
 def n_components(W: Any, *, weights: str = "heat") -> int:

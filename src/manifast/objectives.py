@@ -1,6 +1,6 @@
 """Objectives (A, B): which rows belong together. An embedding minimises tr(Y'AY) subject to Y'BY = I.
 
-All are positive semidefinite and vanish on constants, which the solver is told to leave out.
+Those without labels are positive semidefinite and vanish on constants, which the solver is told to leave out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._labels import Labels
 from manifast._local import alignment_matrix, barycenter_weights, lle_matrix
 from manifast._validation import Array, is_sparse
 from manifast.kernels import laplacian
+from manifast.spectral import LowRankSum
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Objective:
 
     A: Any
     B: Array | None = None
+    drop_constant: bool = True
 
     @property
     def weights(self) -> Array:
@@ -29,8 +32,9 @@ class Objective:
         return np.ones(self.A.shape[0]) if self.B is None else self.B
 
     @property
-    def constant(self) -> Array:
-        return np.ones(self.A.shape[0])
+    def null(self) -> Array | None:
+        """What the solver leaves out."""
+        return np.ones(self.A.shape[0]) if self.drop_constant else None
 
 
 def laplacian_eigenmaps(W: Any) -> Objective:
@@ -81,6 +85,33 @@ def alignment(X: Array, cliques: Array, bridges: Array, *, dim: int, gamma: floa
             joint.append(mixed[np.sort(first)][:k])
         cliques = np.vstack([cliques, joint])
     return Objective(alignment_matrix(X, cliques, dim=dim, gamma=gamma))
+
+
+def supervised(within: Any, between: Any, labels: Labels, *, mu: float, normalized: bool = False) -> Objective:
+    """Supervised Laplacian eigenmaps: L_w - μ L_b (NSSE eq. 2, THEORY eq. 30), plain or normalised.
+
+    `between=None` is the complete graph between the classes, which is not built.
+    """
+    L_w, L_b = (class_laplacian(W, labels, normalized) for W in (within, between))
+    if isinstance(L_b, LowRankSum):
+        return Objective(LowRankSum(sp.csr_array(L_w - mu * L_b.sparse), L_b.factor, -mu * L_b.weights), None, False)
+    return Objective(sp.csr_array(L_w - mu * L_b), None, False)
+
+
+def class_laplacian(W: Any, labels: Labels, normalized: bool) -> Any:
+    """D - W, or D^-1/2 (D - W) D^-1/2; of the complete graph between the classes where W is None.
+
+    That one has degrees N - n_c and weights 11' - ZZ' = Z (11' - I) Z' for class indicators Z: diagonal plus low rank.
+    """
+    if W is not None:
+        return laplacian(W.astype(np.float64), normalization="sym" if normalized else None)[0]
+    n, hot = len(labels.codes), labels.indicators
+    degrees = n - hot @ labels.sizes
+    values, vectors = np.linalg.eigh(np.eye(labels.count) - 1.0)
+    factor = hot @ vectors
+    if normalized:
+        return LowRankSum(sp.eye_array(n, format="csr"), factor / np.sqrt(degrees)[:, None], values)
+    return LowRankSum(sp.diags_array(degrees, format="csr"), factor, values)
 
 
 def given(A: Any, n: int) -> Objective:

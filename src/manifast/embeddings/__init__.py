@@ -2,7 +2,9 @@
 
 from manifast.embeddings._base import expected_failed_checks
 from manifast.embeddings.linear import LPP, SpectralRegression
+from manifast.embeddings.nsse import NSSE, NSSECV
 from manifast.embeddings.out_of_sample import OutOfSample
+from manifast.embeddings.supervised import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -16,11 +18,16 @@ __all__ = [
     "LGRM",
     "LPP",
     "LTSA",
+    "NSSE",
+    "NSSECV",
+    "FisherEmbedding",
     "Isomap",
+    "LabelEncoding",
     "LaplacianEigenmaps",
     "LocalRegressionEmbedding",
     "LocallyLinearEmbedding",
     "OutOfSample",
     "SpectralRegression",
+    "SupervisedLaplacianEigenmaps",
     "expected_failed_checks",
 ]

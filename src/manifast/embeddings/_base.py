@@ -248,6 +248,6 @@ def warn_components(count: int, what: str, advice: str = "Use a larger n_neighbo
 
 
 def solve(objective: Objective, A: Any, k: int, dtype: Any, verbose: bool) -> tuple[Array, Array]:
-    """min tr(Y'AY) with Y'BY = I and the constant left out: eigenvalues and the embedding in the input's dtype."""
-    values, vectors = smallest_eigenvectors(A, k, B=objective.B, null=objective.constant, check=False, verbose=verbose)
+    """min tr(Y'AY) with Y'BY = I: eigenvalues and the embedding in the input's dtype."""
+    values, vectors = smallest_eigenvectors(A, k, B=objective.B, null=objective.null, check=False, verbose=verbose)
     return values, np.ascontiguousarray(vectors, dtype=dtype)

@@ -1,0 +1,153 @@
+"""Smallest eigenvectors of A + w Φ^-2 through coefficients: Y = ΦC, and Φ is never inverted.
+
+In the coefficients the problem is (wI + Φ'AΦ) c = λ Φ'Φ c. One Cholesky factor of it, shifted to be positive definite,
+is the preconditioner of a block Davidson iteration, which takes residuals with Φ itself: where Φ is nearly singular the
+factor loses digits, and the result does not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg as la
+
+from manifast._validation import Array
+
+_PANEL = 256  # columns of a product whose lower triangle is enough
+_GUARD = 4  # vectors beyond those that are wanted, which converge last
+_BLOCKS = 6  # of the basis, before it is restarted
+
+
+def smallest_coefficients(
+    apply: Callable[[Array], Array],
+    phi: Array,
+    weight: float,
+    k: int,
+    *,
+    floor: float,
+    product: Array | None = None,
+    start: Array | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 60,
+) -> tuple[Array, Array, Array]:
+    """The k smallest eigenvalues of A + weight Φ^-2, their coefficients C (m, k) and vectors Y = ΦC with Y'Y = I.
+
+    Parameters
+    ----------
+    apply : callable
+        A times a block of columns.
+    phi : array of shape (n, m)
+    floor : float
+        A lower bound on the eigenvalues of A.
+    product : array of shape (m, m), optional
+        What `shifted_product` gave for the same A, Φ and floor.
+    start : array of shape (n, any), optional
+        Vectors near the wanted ones.
+    tol : float
+        Residuals count in the norm of the inverse, relative to the distance of an eigenvalue from the shift.
+    """
+    n, m = phi.shape
+    shift = _shift(floor)
+    factor = _factor(shifted_product(apply, phi, floor) if product is None else product, weight)
+    width = min(k + _GUARD, m)
+    guess = np.random.default_rng(0).standard_normal((n, width))
+    if start is not None:
+        guess = np.hstack([start[:, :m], guess])[:, : max(width, min(start.shape[1] + 2, m))]
+    fresh = _solve(factor, phi.T @ guess)
+    C = Y = AY = np.empty((0, 0))  # basis, its image under Φ and that under A
+    ritz, values, best, waited = np.empty((0, 0)), np.empty(0), np.inf, 0
+    for _ in range(max_iter):
+        fresh, image = _orthonormal(phi, fresh, C, Y)
+        if fresh.shape[1] == 0:
+            break
+        if C.size == 0:
+            C, Y, AY = fresh, image, apply(image)
+        else:
+            C, Y, AY = np.hstack([C, fresh]), np.hstack([Y, image]), np.hstack([AY, apply(image)])
+        projected = Y.T @ AY + weight * (C.T @ C)
+        values, ritz = np.linalg.eigh(0.5 * (projected + projected.T))
+        wanted = ritz[:, : min(width, ritz.shape[1])]
+        coef = C @ wanted
+        residual = weight * coef + phi.T @ (AY @ wanted - (Y @ wanted) * values[: wanted.shape[1]])
+        correction = _solve(factor, residual)
+        error = np.sqrt(np.maximum(np.einsum("ij,ij->j", residual, correction), 0.0))
+        worst = float((error / np.sqrt(np.maximum(values[: len(error)] + shift, 1e-300)))[:k].max())
+        waited = 0 if worst < 0.5 * best else waited + 1
+        best = min(best, worst)
+        if worst <= tol or (waited > 3 and worst < 1e-6) or C.shape[1] >= m:
+            break
+        if C.shape[1] + wanted.shape[1] > _BLOCKS * width:
+            keep = ritz[:, : min(2 * width, ritz.shape[1])]
+            C, Y, AY = C @ keep, Y @ keep, AY @ keep
+        fresh = correction[:, : max(1, int(np.sum(error > 0)))]
+    if best > 1e-4:  # errors of eigenvalues are its square
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the eigenvectors did not converge: relative residuals up to {best:.1e}. Use a larger mu2, or fewer "
+            "components.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    nothing = np.empty((0, 0))
+    C, Y = _orthonormal(phi, C @ ritz[:, :k], nothing, nothing)
+    projected = Y.T @ apply(Y) + weight * (C.T @ C)
+    values, ritz = np.linalg.eigh(0.5 * (projected + projected.T))
+    return values, C @ ritz, Y @ ritz
+
+
+def _shift(floor: float) -> float:
+    """Slightly below the floor: the wanted eigenvalues stand out in the inverse, and it exists even at weight 0."""
+    return -floor * (1 + 1e-4)
+
+
+def shifted_product(apply: Callable[[Array], Array], phi: Array, floor: float) -> Array:
+    """Φ'(A + shift)Φ, its lower triangle."""
+    m = phi.shape[1]
+    right = apply(phi)
+    right += _shift(floor) * phi
+    product = np.empty((m, m), order="F")
+    for begin in range(0, m, _PANEL):
+        end = min(begin + _PANEL, m)
+        product[begin:, begin:end] = phi[:, begin:].T @ right[:, begin:end]
+    return product
+
+
+def _factor(product: Array, weight: float) -> Array:
+    """Lower Cholesky factor of product + weight I; what rounding took from it is given back as weight."""
+    diagonal = product.diagonal()
+    unit = len(product) * np.finfo(float).eps * float(diagonal.max())
+    for jitter in (0.0, *(unit * 10.0**e for e in range(-2, 8))):
+        trial = product.copy(order="F")
+        trial.flat[:: len(product) + 1] = diagonal + (weight + jitter)
+        factor, failed = la.lapack.dpotrf(trial, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
+    raise la.LinAlgError("the eigenproblem is not bounded below: the floor is not one")
+
+
+def _solve(factor: Array, block: Array) -> Array:
+    return np.asarray(la.lapack.dpotrs(factor, np.asfortranarray(block), lower=1, overwrite_b=1)[0])
+
+
+def _orthonormal(phi: Array, C: Array, basis: Array, images: Array) -> tuple[Array, Array]:
+    """C mixed so that Y = ΦC is orthonormal, and orthogonal to the images of the basis; what vanishes is left out."""
+    Y = phi @ C
+    for _ in range(4):
+        before = np.asarray(la.norm(Y, axis=0))
+        if images.size:
+            overlap = images.T @ Y
+            Y, C = Y - images @ overlap, C - basis @ overlap
+        lengths = np.asarray(la.norm(Y, axis=0))
+        sound = lengths > 1e-10 * before
+        Y, C = Y[:, sound] / lengths[sound], C[:, sound] / lengths[sound]
+        values, vectors = np.linalg.eigh(Y.T @ Y) if sound.any() else (np.empty(0), np.empty((0, 0)))
+        good = values > 1e-8
+        mixing = vectors[:, good] / np.sqrt(values[good])
+        Y, C = Y @ mixing, C @ mixing
+        if values.min(initial=1.0) > 0.01 and (lengths > 0.1 * before).all():
+            break
+        Y = phi @ C  # what was small has lost digits
+    return C, Y
