@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from manifast._validation import Array, as_matrix, as_positive, is_sparse
 from manifast.kernels import (
@@ -429,10 +429,33 @@ def connect_components(
     if weights != "distance":
         positive = graph.data[graph.data > 0]
         values = np.maximum(values, positive.min() if len(positive) else np.finfo(graph.dtype).tiny)
+    return _with_edges(graph, i, j, values)
+
+
+def connect_by(graph: sp.csr_array, distances: Array) -> sp.csr_array:
+    """`connect_components` of a graph of distances for a matrix (n, n) of them, Euclidean or not."""
+    count, labels = _components(graph, "distance")
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(count))
+    shortest = distances[np.ix_(order, order)]
+    for axis in (0, 1):
+        shortest = np.minimum.reduceat(shortest, starts, axis=axis)
+    bridges = []
+    # The tree is the same with 1 added everywhere, which tells lengths of 0 from no edge.
+    for a, b in np.argwhere(minimum_spanning_tree(shortest + 1.0 - np.eye(count)).toarray()):
+        rows, columns = np.flatnonzero(labels == a), np.flatnonzero(labels == b)
+        at = np.unravel_index(np.argmin(distances[np.ix_(rows, columns)]), (len(rows), len(columns)))
+        bridges.append((rows[at[0]], columns[at[1]]))
+    i, j = np.array(bridges, dtype=np.int64).reshape(-1, 2).T
+    return _with_edges(graph, i, j, distances[i, j])
+
+
+def _with_edges(graph: sp.csr_array, i: Array, j: Array, values: Array) -> sp.csr_array:
+    """A symmetric graph with new edges."""
     own = graph.tocoo()
     rows, columns = (np.concatenate(parts) for parts in ((own.row, i, j), (own.col, j, i)))
     data = np.concatenate([own.data, values, values]).astype(graph.dtype)
-    joined = sp.csr_array(sp.coo_array((data, (rows, columns)), shape=(n, n)))  # keeps stored zeros
+    joined = sp.csr_array(sp.coo_array((data, (rows, columns)), shape=graph.shape))  # keeps stored zeros
     joined.sort_indices()
     return joined
 

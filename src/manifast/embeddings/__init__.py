@@ -1,8 +1,10 @@
 """The estimators: each is a choice of objective, smoother and solve, and has a `transform` for new rows."""
 
 from manifast.embeddings._base import expected_failed_checks
+from manifast.embeddings.discriminants import LDE, LFDA
 from manifast.embeddings.linear import LPP, SpectralRegression
 from manifast.embeddings.out_of_sample import OutOfSample
+from manifast.embeddings.supervised_isomap import SupervisedIsomap
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -13,6 +15,8 @@ from manifast.embeddings.unsupervised import (
 )
 
 __all__ = [
+    "LDE",
+    "LFDA",
     "LGRM",
     "LPP",
     "LTSA",
@@ -22,5 +26,6 @@ __all__ = [
     "LocallyLinearEmbedding",
     "OutOfSample",
     "SpectralRegression",
+    "SupervisedIsomap",
     "expected_failed_checks",
 ]
