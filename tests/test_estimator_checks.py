@@ -6,6 +6,8 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from manifast import (
+    LDE,
+    LFDA,
     LGRM,
     LPP,
     LTSA,
@@ -14,7 +16,9 @@ from manifast import (
     LocallyLinearEmbedding,
     LocalRegressionEmbedding,
     OutOfSample,
+    RBFDiscriminant,
     SpectralRegression,
+    SupervisedIsomap,
     expected_failed_checks,
 )
 
@@ -30,6 +34,12 @@ ESTIMATORS = [
     LPP(kernel="rbf"),
     SpectralRegression(),
     SpectralRegression(kernel="rbf"),
+    LDE(),
+    LDE(kernel="rbf"),
+    LFDA(),
+    LFDA(kernel="rbf"),
+    SupervisedIsomap(),
+    RBFDiscriminant(),
     LGRM(),
     LGRM(kernel="linear"),
     OutOfSample(LaplacianEigenmaps()),
@@ -50,4 +60,5 @@ def test_only_the_allowed_checks_may_fail():
     allowed = {"check_transformer_general", "check_transformer_data_not_an_array"}
     for estimator in ESTIMATORS:
         assert set(expected_failed_checks(estimator)) <= allowed
-    assert expected_failed_checks(Isomap()) == expected_failed_checks(LPP()) == {}
+    for estimator in (Isomap(), LPP(), LDE(), LFDA(), RBFDiscriminant()):
+        assert expected_failed_checks(estimator) == {}

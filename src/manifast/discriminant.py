@@ -66,6 +66,8 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
     True
     """
 
+    _unlabelled = False  # -1 is a class like any other
+
     def __init__(
         self,
         sigma: Any = "loo",
@@ -82,7 +84,7 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
         """Learn to tell the classes y of the rows X apart."""
         with whole_or_not_at_all(self):
             X = self._validate(X, reset=True)
-            labels = read_labels(self, y, X.shape[0])
+            labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
             self.classes_ = labels.classes
             self._learn(X, labels)
         return self

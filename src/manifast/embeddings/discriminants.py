@@ -20,6 +20,7 @@ from manifast.spectral import fix_signs
 
 __all__ = ["LDE", "LFDA"]
 
+_NOTHING = 1e-12  # scatter within classes below this, relative to that between them, is rounding
 _CHUNK = 1 << 22  # affinities held at once
 
 
@@ -76,8 +77,9 @@ class _Discriminant(Projected, SupervisedEmbedding):
             basis, triangle = la.qr(F.T, mode="economic", overwrite_a=True, check_finite=False)
             F = triangle.T
         within, between = self._scatters(F, rows, y)
-        # Where no class has two different rows there is nothing within to be relative to.
-        size = float(np.trace(within)) or float(np.trace(between)) or 1.0
+        size, apart = float(np.trace(within)), float(np.trace(between))
+        if size <= _NOTHING * apart:  # no class has two different rows: nothing within to be relative to
+            size = apart or 1.0
         coef, values = self._solve(within, between, ridge * size / features, size / features, y.count - 1)
         self.eigenvalues_ = values
         self._keep_map(X, kernel, coef if basis is None else fix_signs(basis @ coef), np.zeros(len(values)))
@@ -127,7 +129,8 @@ class LDE(_Discriminant):
         None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
         kernel of new rows with the training rows.
     ridge : float, default 0.1
-        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry.
+        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
+        matrix has a few large directions, 1e-3 is the safer choice.
     affinity : {"heat", "binary"}, default "heat"
         Weights of both graphs.
     beta : "mean" or float, default "mean"
@@ -190,7 +193,8 @@ class LFDA(_Discriminant):
         None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
         kernel of new rows with the training rows.
     ridge : float, default 0.1
-        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry.
+        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
+        matrix has a few large directions, 1e-3 is the safer choice.
     affinity : {"local", "heat"}, default "local"
         exp(-d_ij²/(s_i s_j)) with the local scales s of both rows, as in the paper, or the heat weights exp(-d²/beta).
     beta : "mean" or float, default "mean"

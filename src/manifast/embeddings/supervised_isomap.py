@@ -106,14 +106,12 @@ class SupervisedIsomap(SupervisedEmbedding):
 
 def class_distances(X: Array, codes: Array, beta: Any, alpha: float) -> Array:
     """All distances that know the classes, in float64: √(1 - exp(-d²/β)) inside, √exp(d²/β) - α between."""
+    if isinstance(beta, str) and beta != "mean":
+        raise ValueError(f"beta must be 'mean' or a positive number. Got {beta!r} instead.")
+    width = None if isinstance(beta, str) else as_positive(beta, "beta")
     squares = sq_distances(X.astype(np.float64, copy=False))
-    if isinstance(beta, str):
-        if beta != "mean":
-            raise ValueError(f"beta must be 'mean' or a positive number. Got {beta!r} instead.")
-        n = len(X)
-        width = (float(np.sqrt(squares).sum()) / (n * (n - 1))) ** 2 or 1.0
-    else:
-        width = as_positive(beta, "beta")
+    if width is None:
+        width = (float(np.sqrt(squares).sum()) / (squares.size - len(X))) ** 2 or 1.0
     ratio = np.minimum(squares / width, _LARGEST_EXPONENT)
     return np.where(codes[:, None] == codes, np.sqrt(-np.expm1(-ratio)), np.exp(0.5 * ratio) - alpha)
 
