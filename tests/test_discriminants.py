@@ -149,12 +149,12 @@ def test_as_many_directions_as_there_are(model):
     X, y = blobs()
     assert clone(model).set_params(n_components=6).fit(X, y).components_.shape == (6, 6)
     flat = X[:, :2] @ np.ones((2, 6))  # a line
-    with pytest.raises(ValueError, match="n_components must be at most 1, the directions .* Got 3"):
+    with pytest.raises(ValueError, match=r"n_components must be at most 1, the directions .* Got 3"):
         clone(model).set_params(n_components=3).fit(flat, y)
     assert clone(model).fit(flat, y).components_.shape == (1, 6)  # the default takes what there is
-    with pytest.raises(ValueError, match="n_components must be an integer from 1 to 6, .* Got 7"):
+    with pytest.raises(ValueError, match=r"n_components must be an integer from 1 to 6, .* Got 7"):
         clone(model).set_params(n_components=7).fit(X, y)
-    with pytest.raises(ValueError, match="n_components must be an integer from 1 to 29, .* Got 30"):
+    with pytest.raises(ValueError, match=r"n_components must be an integer from 1 to 29, .* Got 30"):
         clone(model).set_params(n_components=30).fit(blobs(p=60)[0], y)
 
 
@@ -185,7 +185,7 @@ def test_bad_labels(model):
     X, y = blobs()
     with pytest.raises(ValueError, match="at least 2 classes"):
         clone(model).fit(X, np.zeros(len(X)))
-    with pytest.raises(ValueError, match="one label per row of X, 30. Got 29"):
+    with pytest.raises(ValueError, match=r"one label per row of X, 30. Got 29"):
         clone(model).fit(X, y[:-1])
     with pytest.raises(ValueError, match="requires y"):
         clone(model).fit(X)
@@ -218,7 +218,7 @@ def test_in_a_pipeline():
     ("name", "per_class", "bars"), [("orl", 5, {LDE: 3.5, LFDA: 3.5}), ("yaleb", 10, {LDE: 11.5, LFDA: 12.5})]
 )
 def test_faces(small_images, name, per_class, bars):
-    """1-NN among the training rows, mean of ten splits; a classifier on the images themselves gets 10 and 56 % wrong."""
+    """1-NN among the training rows, mean of ten splits; on the images themselves 10 and 56 % are wrong."""
     X, y = small_images(name, unit=name == "yaleb")
     for method, bar in bars.items():
         errors = []

@@ -39,6 +39,7 @@ ESTIMATORS = [
     LFDA(),
     LFDA(kernel="rbf"),
     SupervisedIsomap(),
+    SupervisedIsomap(n_neighbors=8),
     RBFDiscriminant(),
     LGRM(),
     LGRM(kernel="linear"),

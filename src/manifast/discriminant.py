@@ -54,7 +54,8 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
     Notes
     -----
     Width and ridge are those with the fewest left-out rows nearest to a wrong label, and of these the ones with the
-    smallest squared error. On images that chooses better than the squared error alone.
+    smallest squared error. On images that chooses better than the squared error alone. Every pair of them that is tried
+    takes a Cholesky factor of an n × n matrix.
 
     Examples
     --------

@@ -331,8 +331,13 @@ def rbf_candidates(
     if isinstance(sigma, str) and sigma not in ("median", "loo"):
         raise ValueError(f"sigma must be 'median', 'loo' or a positive number. Got {sigma!r} instead.")
     unit = as_positive(scale, "scale")
-    ridges = [as_number(value, "ridge", minimum=0.0) for value in np.atleast_1d(np.asarray(ridge, dtype=object))]
-    grid = [as_positive(s, "sigma_grid") for s in (sigma_grid if sigma_grid is not None else _SIGMA_GRID)]
+    given = {"ridge": ridge, "sigma_grid": _SIGMA_GRID if sigma_grid is None else sigma_grid}
+    values = {name: np.atleast_1d(np.asarray(value, dtype=object)) for name, value in given.items()}
+    for name, several in values.items():
+        if several.ndim != 1 or not len(several):
+            raise ValueError(f"{name} must be a number or a sequence of some. Got {given[name]!r} instead.")
+    ridges = [as_number(value, "ridge", minimum=0.0) for value in values["ridge"]]
+    grid = [as_positive(value, "sigma_grid") for value in values["sigma_grid"]]
     if sigma == "loo":
         return [unit * median_distance(X) * s for s in grid], ridges
     return [unit * median_distance(X) if sigma == "median" else as_positive(sigma, "sigma")], ridges

@@ -31,12 +31,14 @@ class SupervisedIsomap(SupervisedEmbedding):
     ----------
     n_components : int or None, default None
         None is one less than the classes.
-    n_neighbors : int, default 8
-        Nearest by the distances above.
+    n_neighbors : int or None, default None
+        Nearest by the distances above; None is all other rows. With few neighbours classes that lie apart hang together
+        by single edges only, which costs accuracy.
     alpha : float, default 0.5
         From 0 to 1: how much nearer rows of different classes may come.
     beta : "mean" or float, default "mean"
-        "mean" is the squared mean distance over all pairs of rows.
+        "mean" is the squared mean distance over all pairs of rows. The larger, the more rows of a class fall together
+        and classes become equally far from each other: towards an embedding of the labels alone.
     extension : None, str or extension, default None
         The map for new rows; None is `KernelRidge`.
     verbose : bool, default False
@@ -52,8 +54,8 @@ class SupervisedIsomap(SupervisedEmbedding):
 
     Notes
     -----
-    Holds n × n matrices. Where the neighbour graph falls into parts, as it does when classes lie well apart, the
-    shortest missing edges by the same distances join them, with a warning.
+    Holds n × n matrices. Where a graph of few neighbours falls into parts the shortest missing edges by the same
+    distances join them, with a warning.
 
     References
     ----------
@@ -64,7 +66,7 @@ class SupervisedIsomap(SupervisedEmbedding):
     >>> from sklearn.datasets import load_iris
     >>> from manifast import SupervisedIsomap
     >>> X, y = load_iris(return_X_y=True)
-    >>> SupervisedIsomap(n_neighbors=60).fit(X[::2], y[::2]).transform(X[1::2]).shape
+    >>> SupervisedIsomap().fit(X[::2], y[::2]).transform(X[1::2]).shape
     (75, 2)
     """
 
@@ -72,7 +74,7 @@ class SupervisedIsomap(SupervisedEmbedding):
         self,
         n_components: int | None = None,
         *,
-        n_neighbors: int = 8,
+        n_neighbors: int | None = None,
         alpha: float = 0.5,
         beta: Any = "mean",
         extension: Any = None,
@@ -86,9 +88,11 @@ class SupervisedIsomap(SupervisedEmbedding):
         self.verbose = verbose
 
     def _embed(self, X: Any, y: Labels) -> None:
-        asked = y.count - 1 if self.n_components is None else self.n_components
-        d = check_components(asked, X.shape[0] - 1, "one less than the rows")
-        k = check_neighbors(self.n_neighbors, X)
+        others = X.shape[0] - 1
+        d = check_components(
+            y.count - 1 if self.n_components is None else self.n_components, others, "one less than the rows"
+        )
+        k = others if self.n_neighbors is None else check_neighbors(self.n_neighbors, X)
         alpha = as_number(self.alpha, "alpha", minimum=0.0)
         if alpha > 1:
             raise ValueError(f"alpha must be a number from 0 to 1. Got {self.alpha!r} instead.")
