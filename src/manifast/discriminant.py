@@ -19,6 +19,7 @@ from manifast.kernels import rbf_apply
 
 __all__ = ["RBFDiscriminant"]
 
+_WIDTHS = tuple(np.geomspace(0.3, 6.0, 10))  # a finer grid chooses no better
 _LEAST_MEMBERS = 5  # of every class, for a covariance of what is left out
 _SHRINKAGE = 1e-3  # of the mean variance, added to the covariance; from 1e-10 to 1e-2 hardly matters on images
 
@@ -35,10 +36,10 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
     ----------
     sigma : "loo", "median" or float, default "loo"
         Width: chosen among `sigma_grid`, or the median distance between rows, or a number, taken as it is.
-    ridge : float or sequence of floats, default (0.0, 1e-3, 1e-1)
+    ridge : float or sequence of floats, default (0.0, 1e-3, 1e-1, 1.0)
         Added to the diagonal of Ψ; several are chosen among.
     sigma_grid : sequence of floats or None, default None
-        Widths for "loo", in medians of the distances between rows; None is 20 from 0.3 to 6.
+        Widths for "loo", in medians of the distances between rows; None is 10 from 0.3 to 6.
     verbose : bool, default False
         Say which width was tried, and how it went.
 
@@ -72,7 +73,7 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
     def __init__(
         self,
         sigma: Any = "loo",
-        ridge: Any = (0.0, 1e-3, 1e-1),
+        ridge: Any = (0.0, 1e-3, 1e-1, 1.0),
         sigma_grid: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -91,7 +92,8 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
         return self
 
     def _learn(self, X: Array, labels: Labels) -> None:
-        widths, ridges = rbf_candidates(X, self._in_units(self.sigma, 1), self.ridge, self.sigma_grid)
+        grid = _WIDTHS if self.sigma_grid is None else self.sigma_grid
+        widths, ridges = rbf_candidates(X, self._in_units(self.sigma, 1), self.ridge, grid)
         rows, target, groups, counts = merge_copies(X, labels.indicators)
 
         def score(residuals: Array) -> tuple[float, float]:

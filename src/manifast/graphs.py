@@ -346,12 +346,14 @@ def class_graphs(
         blocks = [_complete(x[rows], weights, width or 1.0, n_threads) for rows in members]
         within = _from_blocks(n, list(zip(members, members, blocks, strict=True)), x.dtype)
     else:
-        within = _lists_graph(x, [(rows, rows) for rows in members], counts[0], weights, width, n_threads)
+        lists = _lists(x, [(rows, rows) for rows in members], counts[0], n_threads)
+        within = neighbor_graph(*lists, weights=weights, beta=width, n_threads=n_threads)
     others = [(rows, np.setdiff1d(everyone, rows, assume_unique=True)) for rows in members]
     if counts[1] is None:
         between = _from_blocks(n, [(rows, columns, None) for rows, columns in others], x.dtype)
     else:
-        between = _lists_graph(x, others, counts[1], weights, width, n_threads)
+        lists = _lists_outside(x, others, counts[1], n_threads)
+        between = neighbor_graph(*lists, weights=weights, beta=width, n_threads=n_threads)
     return within, between
 
 
@@ -695,13 +697,14 @@ def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dt
     return _csr((indptr.astype(small), indices, data), n)
 
 
-def _lists_graph(
-    x: Array, groups: list[tuple[Array, Array]], k: int, weights: str, beta: float | None, n_threads: int | None
-) -> sp.csr_array:
-    """Union graph of the k nearest among the columns of each group of rows, fewer where there are fewer."""
+def _lists(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
+    """Distances and indices of the k nearest among the columns of each group of rows.
+
+    Who finds fewer lists itself, which makes no edge.
+    """
     n = x.shape[0]
     distances = np.zeros((n, k), dtype=x.dtype)
-    indices = np.repeat(np.arange(n)[:, None], k, axis=1)  # who finds fewer lists itself, which makes no edge
+    indices = np.repeat(np.arange(n)[:, None], k, axis=1)
     for rows, columns in groups:
         same = rows is columns
         count = min(k, len(columns) - same)
@@ -709,7 +712,30 @@ def _lists_graph(
             queries = None if same else x[rows]
             d, found = knn(x[columns], count, queries=queries, n_threads=n_threads)
             distances[rows, :count], indices[rows, :count] = d, columns[found]
-    return neighbor_graph(distances, indices, weights=weights, beta=beta, n_threads=n_threads)
+    return distances, indices
+
+
+_SMALL_CLASS = 32  # rows; up to here asking for that many more neighbours is cheaper than a search of its own
+
+
+def _lists_outside(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
+    """`_lists` of classes and all rows outside them: one search for all small classes, that own rows are taken from."""
+    n = x.shape[0]
+    small = [(rows, columns) for rows, columns in groups if len(rows) <= _SMALL_CLASS]
+    distances, indices = _lists(x, [pair for pair in groups if len(pair[0]) > _SMALL_CLASS], k, n_threads)
+    if small:
+        rows = np.concatenate([pair[0] for pair in small])
+        codes = np.empty(n, dtype=np.int64)
+        for c, (own, _) in enumerate(groups):
+            codes[own] = c
+        reach = min(k + max(len(own) for own, _ in small), n)
+        d, found = knn(x, reach, queries=x[rows], n_threads=n_threads)
+        inside = codes[found] == codes[rows][:, None]
+        first = np.argsort(inside, axis=1, kind="stable")[:, :k]
+        d, found, inside = (np.take_along_axis(part, first, axis=1) for part in (d, found, inside))
+        distances[rows, : first.shape[1]] = np.where(inside, 0, d)
+        indices[rows, : first.shape[1]] = np.where(inside, rows[:, None], found)
+    return distances, indices
 
 
 def _classes(y: Any, n: int) -> list[Array]:

@@ -253,19 +253,17 @@ class LFDA(_Discriminant):
         )
 
     def _scatters(self, F: Array, rows: Array, labels: Labels) -> tuple[Array, Array]:
-        n, p = F.shape
+        n, sizes = len(F), labels.sizes[labels.codes][:, None]
         k = as_count(self.n_neighbors, "n_neighbors")
         width = heat_width(rows, self._in_units(self.beta, 2))
-        within, between = np.zeros((p, p)), np.zeros((p, p))
+        local, sums = np.empty_like(F), np.empty_like(F)
         for members in labels.members:
-            f, x, size = F[members], rows[members], len(members)
-            scales = np.full(size, np.sqrt(width)) if self.affinity == "heat" else local_scales(x, k)
-            local = f.T @ affinity_differences(x, scales, f)  # f'(D - A)f
-            total = f.sum(axis=0)
-            within += local / size
-            # Across classes all pairs weigh 1/n: by the Laplacian diag(n - n_c) + ZZ' - 11', and F sums to zero.
-            between += local * (1 / n - 1 / size) + (f.T @ f) * (1 - size / n) + np.outer(total, total) / n
-        return within, between
+            f, x = F[members], rows[members]
+            scales = np.full(len(x), np.sqrt(width)) if self.affinity == "heat" else local_scales(x, k)
+            local[members], sums[members] = affinity_differences(x, scales, f), f.sum(axis=0)
+        # Across classes all pairs weigh 1/n: by the Laplacian diag(n - n_c) + ZZ' - 11', and F sums to zero.
+        across = F * (1 - sizes / n) + sums / n
+        return F.T @ (local / sizes), F.T @ (local * (1 / n - 1 / sizes) + across)
 
 
 def scatter(F: Array, W: Any) -> Array:
