@@ -20,6 +20,7 @@ SANITIZED = bool(os.environ.get("MANIFAST_SANITIZED"))
 # Python on top of kernels that have tests of their own.
 ABOVE_THE_KERNELS = (
     "test_cli",
+    "test_discriminants",
     "test_embeddings",
     "test_estimator_checks",
     "test_import",
@@ -28,6 +29,8 @@ ABOVE_THE_KERNELS = (
     "test_nsse",
     "test_out_of_sample",
     "test_supervised",
+    "test_rbf_discriminant",
+    "test_supervised_isomap",
     "test_theory",
 )
 
@@ -87,6 +90,29 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no image sets in {folder}; set MANIFAST_DATA to run this")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_images(data_dir):
+    """Loads an image set as rows, averaged over the areas of a 25 × 25 grid, and its labels."""
+
+    def load(name: str, unit: bool = False):
+        data = np.load(data_dir / f"{name}.npz")
+        images = data["images"] / 255.0
+        old, edges = np.arange(images.shape[1]), np.linspace(0, images.shape[1], 26)
+        overlap = np.minimum(edges[1:, None], old + 1) - np.maximum(edges[:-1, None], old)
+        weights = np.clip(overlap, 0, None) / edges[1]
+        X = (weights @ images @ weights.T).reshape(len(images), -1)
+        return X / np.linalg.norm(X, axis=1, keepdims=True) if unit else X, data["labels"]
+
+    return load
+
+
+def split_classes(y, per_class, seed):
+    """Training rows, so many of each class, and the others."""
+    rng = np.random.default_rng(seed)
+    train = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:per_class] for c in np.unique(y)])
+    return train, np.setdiff1d(np.arange(len(y)), train)
 
 
 @pytest.fixture

@@ -86,23 +86,24 @@ def smallest(A, d):
 
 def geodesics(X, k):
     """Floyd and Warshall on the union neighbour graph."""
-    n, N = len(X), neighbors(X, k)
+    return shortest_paths(np.sqrt(sq_dist(X)), neighbors(X, k))
+
+
+def shortest_paths(D, lists):
+    """Floyd and Warshall on the edges of the lists, with lengths D."""
+    n = len(D)
     G = np.full((n, n), np.inf)
     np.fill_diagonal(G, 0.0)
     for i in range(n):
-        for j in N[i]:
-            G[i, j] = G[j, i] = np.sqrt(np.sum((X[i] - X[j]) ** 2))
+        for j in lists[i]:
+            G[i, j] = G[j, i] = D[i, j]
     for m in range(n):
         G = np.minimum(G, G[:, m, None] + G[None, m])
     return G
 
 
 def isomap(X, k, d):
-    G = geodesics(X, k)
-    H = np.eye(len(X)) - 1.0 / len(X)
-    values, vectors = np.linalg.eigh(-0.5 * H @ G**2 @ H)
-    values, vectors = values[::-1][:d], vectors[:, ::-1][:, :d]
-    return values, vectors * np.sqrt(values)
+    return classical_scaling(geodesics(X, k), d)
 
 
 def landmark_isomap(x, X, G, Y, k):
@@ -147,6 +148,79 @@ def lpp(X, W, d):
     D = np.diag(W.sum(axis=1))
     values, vectors = la.eigh(X.T @ (D - W) @ X, X.T @ D @ X)
     return values[:d], vectors[:, :d]
+
+
+def class_graph(X, y, k, beta, inside):
+    """Heat weights between rows and their k nearest of the same class, or of all other classes."""
+    D, n = sq_dist(X), len(X)
+    joined = np.zeros((n, n), bool)
+    for i in range(n):
+        allowed = [j for j in range(n) if j != i and (y[j] == y[i]) == inside]
+        for j in sorted(allowed, key=lambda j: (D[i, j], j))[:k]:
+            joined[i, j] = joined[j, i] = True
+    return np.where(joined, np.exp(-D / beta), 0.0)
+
+
+def lfda_weights(X, y, k=None, beta=None):
+    """Weights within and between of Sugiyama 2007, with local scales of the k-th neighbour in the class or heat."""
+    D, n = sq_dist(X), len(X)
+    within, between = np.zeros((n, n)), np.full((n, n), 1.0 / n)
+    for c in set(y):
+        rows = [i for i in range(n) if y[i] == c]
+        n_c = len(rows)
+        scale = {i: np.sqrt(sorted(D[i, j] for j in rows)[min(k, n_c - 1)]) for i in rows} if k else None
+        for i in rows:
+            for j in rows:
+                a = np.exp(-D[i, j] / (scale[i] * scale[j] if k else beta)) if i != j else 1.0
+                within[i, j], between[i, j] = a / n_c, a * (1.0 / n - 1.0 / n_c)
+    return within, between
+
+
+def scatter(F, W):
+    """½ Σ w_ij (f_i - f_j)(f_i - f_j)'."""
+    total = np.zeros((F.shape[1], F.shape[1]))
+    for i in range(len(F)):
+        for j in range(len(F)):
+            total += 0.5 * W[i, j] * np.outer(F[i] - F[j], F[i] - F[j])
+    return total
+
+
+def discriminant(F, within, between, d, ridge):
+    """Largest eigenvectors of S_b against S_w + ridge · trace(S_w)/p, scaled to unit scatter within."""
+    S_w, S_b = scatter(F, within), scatter(F, between)
+    S_w = S_w + ridge * np.trace(S_w) / len(S_w) * np.eye(len(S_w))
+    values, vectors = np.linalg.eig(np.linalg.inv(S_w) @ S_b)
+    order = np.argsort(-values.real)[:d]
+    W = vectors[:, order].real
+    return values.real[order], W / np.sqrt(np.diag(W.T @ S_w @ W))
+
+
+def class_distances(X, y, alpha=0.5):
+    """√(1 - exp(-d²/β)) inside classes, √exp(d²/β) - α between them, β the squared mean distance."""
+    D = sq_dist(X)
+    n = len(X)
+    beta = (np.sqrt(D).sum() / (n * (n - 1))) ** 2
+    same = np.array([[a == b for b in y] for a in y])
+    return np.where(same, np.sqrt(1 - np.exp(-D / beta)), np.sqrt(np.exp(np.minimum(D / beta, 50))) - alpha)
+
+
+def classical_scaling(G, d):
+    """Leading eigenvectors of -½ H G² H times the roots of their eigenvalues."""
+    H = np.eye(len(G)) - 1.0 / len(G)
+    values, vectors = np.linalg.eigh(-0.5 * H @ G**2 @ H)
+    values, vectors = values[::-1][:d], vectors[:, ::-1][:, :d]
+    return values, vectors * np.sqrt(values)
+
+
+def left_out(X, Y, sigma, ridge):
+    """Outputs of Gaussian interpolation that is fitted again without each row."""
+    K = gaussian(X, X, sigma)
+    out = []
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        coef = np.linalg.inv(K[np.ix_(others, others)] + ridge * np.eye(len(X) - 1)) @ Y[others]
+        out.append(K[i, others] @ coef)
+    return np.array(out)
 
 
 def same_columns(actual, expected, tolerance):

@@ -6,6 +6,8 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from manifast import (
+    LDE,
+    LFDA,
     LGRM,
     LPP,
     LTSA,
@@ -18,7 +20,9 @@ from manifast import (
     LocallyLinearEmbedding,
     LocalRegressionEmbedding,
     OutOfSample,
+    RBFDiscriminant,
     SpectralRegression,
+    SupervisedIsomap,
     SupervisedLaplacianEigenmaps,
     expected_failed_checks,
 )
@@ -35,6 +39,13 @@ ESTIMATORS = [
     LPP(kernel="rbf"),
     SpectralRegression(),
     SpectralRegression(kernel="rbf"),
+    LDE(),
+    LDE(kernel="rbf"),
+    LFDA(),
+    LFDA(kernel="rbf"),
+    SupervisedIsomap(),
+    SupervisedIsomap(n_neighbors=8),
+    RBFDiscriminant(),
     LGRM(),
     LGRM(kernel="linear"),
     SupervisedLaplacianEigenmaps(),
@@ -61,4 +72,5 @@ def test_only_the_allowed_checks_may_fail():
     allowed = {"check_transformer_general", "check_transformer_data_not_an_array"}
     for estimator in ESTIMATORS:
         assert set(expected_failed_checks(estimator)) <= allowed
-    assert expected_failed_checks(Isomap()) == expected_failed_checks(LPP()) == {}
+    for estimator in (Isomap(), LPP(), LDE(), LFDA(), RBFDiscriminant()):
+        assert expected_failed_checks(estimator) == {}

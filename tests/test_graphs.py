@@ -265,6 +265,20 @@ def test_class_graphs(rng, weights, k_within, k_between, dtype):
         check(between, union(nearest(np.where(same, np.inf, d), k_between)), w, dtype)
 
 
+@pytest.mark.parametrize("small", [1, 7, 12, 19, 20])
+def test_one_search_for_all_small_classes(rng, small, monkeypatch):
+    """The same graph, ties and all, whichever classes count as small."""
+    X = rng.integers(0, 3, (40, 2)).astype(float)
+    y = np.repeat([5, -1, 2, 9], [1, 20, 7, 12])[rng.permutation(40)]
+    graphs = []
+    for limit in (0, small):
+        monkeypatch.setattr("manifast.graphs._SMALL_CLASS", limit)
+        graphs += [class_graphs(X, y, n_neighbors_between=k, weights="distance")[1] for k in (1, 4, 25, 39)]
+    for one, other in zip(graphs[:4], graphs[4:], strict=True):
+        for part in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
+
+
 def test_labels_of_any_kind(rng):
     X = rng.standard_normal((6, 2))
     codes = [0, 0, 1, 1, 2, 2]

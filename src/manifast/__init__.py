@@ -11,8 +11,10 @@ from typing import Any
 
 __version__ = _version("manifast")
 
-_MODULES = ("embeddings", "extensions", "graphs", "kernels", "metrics", "spectral", "theory")
+_MODULES = ("discriminant", "embeddings", "extensions", "graphs", "kernels", "metrics", "spectral", "theory")
 _ESTIMATORS = (
+    "LDE",
+    "LFDA",
     "LGRM",
     "LPP",
     "LTSA",
@@ -27,9 +29,11 @@ _ESTIMATORS = (
     "OutOfSample",
     "SpectralRegression",
     "SupervisedLaplacianEigenmaps",
+    "SupervisedIsomap",
     "expected_failed_checks",
 )
-_NAMES = {"show_config": "manifast._config"} | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
+_CLASSIFIERS = {"RBFDiscriminant": "manifast.discriminant"}
+_NAMES = {"show_config": "manifast._config"} | _CLASSIFIERS | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -257,7 +257,7 @@ class RBF(Extension):
         Of the median.
     ridge : float or sequence of floats, default 0.0
         Added to the diagonal of Ψ: the map then smooths instead of interpolating. Several are chosen among by the same
-        leave-one-out, with one eigendecomposition per width.
+        leave-one-out.
     sigma_grid : sequence of floats or None, default None
         Widths for "loo", in medians; None is 20 from 0.3 to 6.
     verbose : bool, default False
@@ -303,28 +303,13 @@ class RBF(Extension):
         self.verbose = verbose
 
     def _fit(self, X: Array, Y: Array) -> None:
-        if isinstance(self.sigma, str) and self.sigma not in ("median", "loo"):
-            raise ValueError(f"sigma must be 'median', 'loo' or a positive number. Got {self.sigma!r} instead.")
-        scale = as_positive(self.scale, "scale")
-        ridges = [
-            as_number(value, "ridge", minimum=0.0) for value in np.atleast_1d(np.asarray(self.ridge, dtype=object))
-        ]
-        grid = [as_positive(s, "sigma_grid") for s in (self.sigma_grid if self.sigma_grid is not None else _SIGMA_GRID)]
         dtype = np.result_type(X.dtype, Y.dtype)
-        rows, groups, counts = unique_rows(X)
-        wide = X[rows].astype(np.float64)
-        target = np.zeros((len(rows), Y.shape[1]))
-        np.add.at(target, groups, Y.astype(np.float64))
-        target /= counts[:, None]
-        if self.sigma == "loo":
-            widths = [scale * median_distance(X) * s for s in grid]
-        elif self.sigma == "median":
-            widths = [scale * median_distance(X)]
-        else:
-            widths = [as_positive(self.sigma, "sigma")]
+        widths, ridges = rbf_candidates(X, self.sigma, self.ridge, self.sigma_grid, self.scale)
+        wide, target, groups, counts = merge_copies(X, Y)
         self.sigma_, self.ridge_ = widths[0], ridges[0]
         if len(widths) * len(ridges) > 1:
-            self.sigma_, self.ridge_, self.loo_error_ = choose_by_loo(wide, target, widths, ridges, self.verbose)
+            self.sigma_, self.ridge_, residuals = choose_by_loo(wide, target, widths, ridges, self.verbose)
+            self.loo_error_ = float(np.linalg.norm(residuals)) / spread(target)
         coef = interpolate(wide, target, self.sigma_, self.ridge_)
         self.X_ = X
         self.coef_, self._dtype = settle((coef / counts[:, None])[groups], target, dtype), dtype
@@ -337,6 +322,39 @@ class RBF(Extension):
 
 
 _SIGMA_GRID = tuple(np.geomspace(0.3, 6.0, 20))
+
+
+def rbf_candidates(
+    X: Array, sigma: Any, ridge: Any, sigma_grid: Any, scale: Any = 1.0
+) -> tuple[list[float], list[float]]:
+    """Widths and ridges to choose among, as `RBF` takes them."""
+    if isinstance(sigma, str) and sigma not in ("median", "loo"):
+        raise ValueError(f"sigma must be 'median', 'loo' or a positive number. Got {sigma!r} instead.")
+    unit = as_positive(scale, "scale")
+    given = {"ridge": ridge, "sigma_grid": _SIGMA_GRID if sigma_grid is None else sigma_grid}
+    values = {name: np.atleast_1d(np.asarray(value, dtype=object)) for name, value in given.items()}
+    for name, several in values.items():
+        if several.ndim != 1 or not len(several):
+            raise ValueError(f"{name} must be a number or a sequence of some. Got {given[name]!r} instead.")
+    ridges = [as_number(value, "ridge", minimum=0.0) for value in values["ridge"]]
+    grid = [as_positive(value, "sigma_grid") for value in values["sigma_grid"]]
+    if sigma == "loo":
+        return [unit * median_distance(X) * s for s in grid], ridges
+    return [unit * median_distance(X) if sigma == "median" else as_positive(sigma, "sigma")], ridges
+
+
+def merge_copies(X: Array, Y: Array) -> tuple[Array, Array, Array, Array]:
+    """Rows that differ and the mean of Y over the copies of each, in float64; the number of each row there; copies."""
+    rows, groups, counts = unique_rows(X)
+    target = np.zeros((len(rows), Y.shape[1]))
+    np.add.at(target, groups, Y.astype(np.float64))
+    target /= counts[:, None]
+    return X[rows].astype(np.float64), target, groups, counts
+
+
+def spread(Y: Array) -> float:
+    """Size of Y about its mean, 1 where that is 0."""
+    return float(np.linalg.norm(Y - Y.mean(axis=0))) or 1.0
 
 
 def unique_rows(X: Array) -> tuple[Array, Array, Array]:
@@ -375,52 +393,61 @@ def interpolate(X: Array, Y: Array, sigma: float, ridge: float) -> Array:
 
 
 def choose_by_loo(
-    X: Array, Y: Array, widths: list[float], ridges: list[float], verbose: bool
-) -> tuple[float, float, float]:
-    """The width and ridge with the smallest leave-one-out error, and that error relative to the spread of Y."""
-    spread = float(np.linalg.norm(Y - Y.mean(axis=0))) or 1.0
-    best = (np.inf, widths[0], ridges[0])
+    X: Array,
+    Y: Array,
+    widths: list[float],
+    ridges: list[float],
+    verbose: bool,
+    score: Callable[[Array], Any] = np.linalg.norm,
+) -> tuple[float, float, Array]:
+    """The width and ridge whose leave-one-out residuals Y - F_loo have the smallest score, and these residuals."""
+    found: tuple[float, float, Array] | None = None
+    best: Any = None
     for sigma in widths:
-        errors = loo_errors(gaussian(X, sigma=sigma), Y, ridges)
-        for ridge, error in zip(ridges, errors, strict=True):
+        candidates = zip(ridges, loo_residuals(gaussian(X, sigma=sigma), Y, ridges), strict=True)
+        for ridge, residuals in candidates:
             if verbose:
-                print(f"RBF: sigma {sigma:.4g}, ridge {ridge:.2g}: leave-one-out error {error / spread:.4f}")
-            if error < best[0]:
-                best = (error, sigma, ridge)
-    if not np.isfinite(best[0]):
+                error = np.inf if residuals is None else np.linalg.norm(residuals) / spread(Y)
+                print(f"RBF: sigma {sigma:.4g}, ridge {ridge:.2g}: leave-one-out error {error:.4f}")
+            if residuals is None or not np.isfinite(residuals).all():
+                continue
+            value = score(residuals)
+            if found is None or value < best:
+                best, found = value, (sigma, ridge, residuals)
+    if found is None:
         raise la.LinAlgError("the kernel matrix is singular at every sigma: use a smaller sigma_grid or ridge > 0")
-    return best[1], best[2], best[0] / spread
+    return found
 
 
-def loo_errors(psi: Array, Y: Array, ridges: list[float]) -> list[float]:
-    """|F_loo - Y| for every ridge, infinite where the matrix is singular; psi is overwritten.
+_FEW_RIDGES = 5  # so many Cholesky factors take less time than one eigendecomposition
 
-    F_loo = Y - Ψ^-1 Y / diag(Ψ^-1). One ridge: Cholesky, and the diagonal from the inverse of its triangle. Several
-    share one eigendecomposition.
+
+def loo_residuals(psi: Array, Y: Array, ridges: list[float]) -> Iterator[Array | None]:
+    """Y - F_loo = Ψ^-1 Y / diag(Ψ^-1) for every ridge on the diagonal of psi, None where that is singular.
+
+    Few ridges: Cholesky, and the diagonal from the inverse of its triangle. More share one eigendecomposition.
     """
     n = len(psi)
-    if len(ridges) == 1:
-        psi.flat[:: n + 1] += ridges[0]
-        factor, failed = la.lapack.dpotrf(psi.T, lower=1, clean=1, overwrite_a=1)
-        if failed:
-            return [np.inf]
-        solved, _ = la.lapack.dpotrs(factor, Y, lower=1)
-        inverse, failed = la.lapack.dtrtri(factor, lower=1, overwrite_c=1)
-        if failed:
-            return [np.inf]
-        diagonal = np.einsum("ij,ij->j", inverse, inverse)
-        return [float(np.linalg.norm(solved / diagonal[:, None]))]
+    if len(ridges) <= _FEW_RIDGES:
+        for ridge in ridges:
+            shifted = psi.copy()
+            shifted.flat[:: n + 1] += ridge
+            factor, failed = la.lapack.dpotrf(shifted.T, lower=1, clean=1, overwrite_a=1)
+            if failed:
+                yield None
+                continue
+            solved, _ = la.lapack.dpotrs(factor, Y, lower=1)
+            inverse, failed = la.lapack.dtrtri(factor, lower=1, overwrite_c=1)
+            yield None if failed else solved / np.einsum("ij,ij->j", inverse, inverse)[:, None]
+        return
     values, vectors = la.eigh(psi, overwrite_a=True, check_finite=False)
     inside, squares = vectors.T @ Y, np.square(vectors)
-    errors = []
     for ridge in ridges:
-        shifted = values + ridge
-        if shifted[0] <= n * np.finfo(float).eps * shifted[-1]:
-            errors.append(np.inf)
-            continue
-        solved = vectors @ (inside / shifted[:, None])
-        errors.append(float(np.linalg.norm(solved / (squares @ (1.0 / shifted))[:, None])))
-    return errors
+        total = values + ridge
+        if total[0] <= n * np.finfo(float).eps * total[-1]:
+            yield None
+        else:
+            yield vectors @ (inside / total[:, None]) / (squares @ (1.0 / total))[:, None]
 
 
 class Reconstruction(Extension):

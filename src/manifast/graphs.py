@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from manifast._validation import Array, as_matrix, as_positive, is_sparse
 from manifast.kernels import (
@@ -345,7 +345,8 @@ def class_graphs(
         blocks = [_complete(x[rows], weights, width or 1.0, n_threads) for rows in members]
         within = _from_blocks(n, list(zip(members, members, blocks, strict=True)), x.dtype)
     else:
-        within = _lists_graph(x, [(rows, rows) for rows in members], counts[0], weights, width, n_threads)
+        lists = _lists(x, [(rows, rows) for rows in members], counts[0], n_threads)
+        within = neighbor_graph(*lists, weights=weights, beta=width, n_threads=n_threads)
     if counts[1] is None:
         between = _from_blocks(n, [(rows, columns, None) for rows, columns in _others(members)], x.dtype)
     else:
@@ -363,7 +364,8 @@ def between_graph(
     n_threads: int | None = None,
 ) -> sp.csr_array:
     """Graph that joins each row to its k nearest of other classes, from checked rows."""
-    return _lists_graph(x, _others(members), k, weights, beta, n_threads)
+    lists = _lists_outside(x, _others(members), k, n_threads)
+    return neighbor_graph(*lists, weights=weights, beta=beta, n_threads=n_threads)
 
 
 def _others(members: list[Array]) -> list[tuple[Array, Array]]:
@@ -457,10 +459,33 @@ def connect_components(
     if weights != "distance":
         positive = graph.data[graph.data > 0]
         values = np.maximum(values, positive.min() if len(positive) else np.finfo(graph.dtype).tiny)
+    return _with_edges(graph, i, j, values)
+
+
+def connect_by(graph: sp.csr_array, distances: Array) -> sp.csr_array:
+    """`connect_components` of a graph of distances for a matrix (n, n) of them, Euclidean or not."""
+    count, labels = _components(graph, "distance")
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(count))
+    shortest = distances[np.ix_(order, order)]
+    for axis in (0, 1):
+        shortest = np.minimum.reduceat(shortest, starts, axis=axis)
+    bridges = []
+    # The tree is the same with 1 added everywhere, which tells lengths of 0 from no edge.
+    for a, b in np.argwhere(minimum_spanning_tree(shortest + 1.0 - np.eye(count)).toarray()):
+        rows, columns = np.flatnonzero(labels == a), np.flatnonzero(labels == b)
+        at = np.unravel_index(np.argmin(distances[np.ix_(rows, columns)]), (len(rows), len(columns)))
+        bridges.append((rows[at[0]], columns[at[1]]))
+    i, j = np.array(bridges, dtype=np.int64).reshape(-1, 2).T
+    return _with_edges(graph, i, j, distances[i, j])
+
+
+def _with_edges(graph: sp.csr_array, i: Array, j: Array, values: Array) -> sp.csr_array:
+    """A symmetric graph with new edges."""
     own = graph.tocoo()
     rows, columns = (np.concatenate(parts) for parts in ((own.row, i, j), (own.col, j, i)))
     data = np.concatenate([own.data, values, values]).astype(graph.dtype)
-    joined = sp.csr_array(sp.coo_array((data, (rows, columns)), shape=(n, n)))  # keeps stored zeros
+    joined = sp.csr_array(sp.coo_array((data, (rows, columns)), shape=graph.shape))  # keeps stored zeros
     joined.sort_indices()
     return joined
 
@@ -700,13 +725,14 @@ def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dt
     return _csr((indptr.astype(small), indices, data), n)
 
 
-def _lists_graph(
-    x: Array, groups: list[tuple[Array, Array]], k: int, weights: str, beta: float | None, n_threads: int | None
-) -> sp.csr_array:
-    """Union graph of the k nearest among the columns of each group of rows, fewer where there are fewer."""
+def _lists(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
+    """Distances and indices of the k nearest among the columns of each group of rows.
+
+    Who finds fewer lists itself, which makes no edge.
+    """
     n = x.shape[0]
     distances = np.zeros((n, k), dtype=x.dtype)
-    indices = np.repeat(np.arange(n)[:, None], k, axis=1)  # who finds fewer lists itself, which makes no edge
+    indices = np.repeat(np.arange(n)[:, None], k, axis=1)
     for rows, columns in groups:
         same = rows is columns
         count = min(k, len(columns) - same)
@@ -714,7 +740,30 @@ def _lists_graph(
             queries = None if same else x[rows]
             d, found = knn(x[columns], count, queries=queries, n_threads=n_threads)
             distances[rows, :count], indices[rows, :count] = d, columns[found]
-    return neighbor_graph(distances, indices, weights=weights, beta=beta, n_threads=n_threads)
+    return distances, indices
+
+
+_SMALL_CLASS = 32  # rows; up to here asking for that many more neighbours is cheaper than a search of its own
+
+
+def _lists_outside(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
+    """`_lists` of classes and all rows outside them: one search for all small classes, that own rows are taken from."""
+    n = x.shape[0]
+    small = [(rows, columns) for rows, columns in groups if len(rows) <= _SMALL_CLASS]
+    distances, indices = _lists(x, [pair for pair in groups if len(pair[0]) > _SMALL_CLASS], k, n_threads)
+    if small:
+        rows = np.concatenate([pair[0] for pair in small])
+        codes = np.empty(n, dtype=np.int64)
+        for c, (own, _) in enumerate(groups):
+            codes[own] = c
+        reach = min(k + max(len(own) for own, _ in small), n)
+        d, found = knn(x, reach, queries=x[rows], n_threads=n_threads)
+        inside = codes[found] == codes[rows][:, None]
+        first = np.argsort(inside, axis=1, kind="stable")[:, :k]
+        d, found, inside = (np.take_along_axis(part, first, axis=1) for part in (d, found, inside))
+        distances[rows, : first.shape[1]] = np.where(inside, 0, d)
+        indices[rows, : first.shape[1]] = np.where(inside, rows[:, None], found)
+    return distances, indices
 
 
 def _classes(y: Any, n: int) -> list[Array]:

@@ -1,10 +1,12 @@
 """The estimators: each is a choice of objective, smoother and solve, and has a `transform` for new rows."""
 
 from manifast.embeddings._base import expected_failed_checks
+from manifast.embeddings.discriminants import LDE, LFDA
 from manifast.embeddings.linear import LPP, SpectralRegression
 from manifast.embeddings.nsse import NSSE, NSSECV
 from manifast.embeddings.out_of_sample import OutOfSample
 from manifast.embeddings.supervised import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
+from manifast.embeddings.supervised_isomap import SupervisedIsomap
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -15,6 +17,8 @@ from manifast.embeddings.unsupervised import (
 )
 
 __all__ = [
+    "LDE",
+    "LFDA",
     "LGRM",
     "LPP",
     "LTSA",
@@ -28,6 +32,7 @@ __all__ = [
     "LocallyLinearEmbedding",
     "OutOfSample",
     "SpectralRegression",
+    "SupervisedIsomap",
     "SupervisedLaplacianEigenmaps",
     "expected_failed_checks",
 ]

@@ -23,10 +23,37 @@ __all__ = ["LPP", "SpectralRegression"]
 _RANGE = 1e-12  # directions of X or K below this, relative to the largest, count as not there
 
 
-class _Projection(Embedding):
-    """y = x·W + b on the features (kernel=None) or a kernel map, for the neighbour graph of Laplacian eigenmaps."""
+class Projected(Embedding):
+    """Base of embeddings that are a map of the rows: y = x·W + b on the features, or a kernel map."""
 
     _interpolates = True
+
+    def _keep_map(self, X: Any, kernel: Kernel | None, coef: Array, intercept: Array) -> None:
+        """Keep the map, (p, d) or (n, d) coefficients and intercept, and what it makes of the training rows."""
+        self._X = X if kernel is not None and kernel.name != "precomputed" else None
+        self._kernel = kernel
+        self.intercept_ = intercept.astype(X.dtype)
+        if kernel is None:
+            self.components_ = np.ascontiguousarray(coef.T, dtype=X.dtype)
+        else:
+            self.dual_coef_ = np.ascontiguousarray(coef)  # float64: sums of them cancel
+        self.embedding_ = self._map(X)
+
+    def _map(self, X: Any) -> Array:
+        if self._kernel is not None:
+            return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_).astype(X.dtype, copy=False)
+        weights = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
+        if is_sparse(X):
+            return np.asarray(X @ weights + self.intercept_.astype(X.dtype))
+        return _affine_product(X, weights, self.intercept_.astype(X.dtype))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.intercept_)
+
+
+class _Projection(Projected):
+    """A projection for the neighbour graph of Laplacian eigenmaps, on the features (kernel=None) or with a kernel."""
 
     def __init__(
         self,
@@ -77,33 +104,13 @@ class _Projection(Embedding):
         width = heat_width(rows, self._in_units(self.beta, 2))
         W = knn_graph(rows, k, weights=self.affinity, beta=width, neighbors=neighbor_lists(self.neighbors, rows, k))
         objective = objectives.laplacian_eigenmaps(join(W, rows, self.connect, self.affinity, width))
-        coef, intercept = self._coefficients(X, kernel, objective, d, alpha)
-        self._X = X if kernel is not None and kernel.name != "precomputed" else None
-        self._kernel = kernel
-        self.intercept_ = intercept.astype(X.dtype)
-        if kernel is None:
-            self.components_ = np.ascontiguousarray(coef.T, dtype=X.dtype)
-        else:
-            self.dual_coef_ = np.ascontiguousarray(coef)  # float64: sums of them cancel
-        self.embedding_ = self._map(X)
+        self._keep_map(X, kernel, *self._coefficients(X, kernel, objective, d, alpha))
 
     @abstractmethod
     def _coefficients(
         self, X: Any, kernel: Kernel | None, objective: objectives.Objective, d: int, alpha: float
     ) -> tuple[Array, Array]:
         """Coefficients of the features or of the kernel, (p, d) or (n, d), and intercept."""
-
-    def _map(self, X: Any) -> Array:
-        if self._kernel is not None:
-            return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_).astype(X.dtype, copy=False)
-        weights = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
-        if is_sparse(X):
-            return np.asarray(X @ weights + self.intercept_.astype(X.dtype))
-        return _affine_product(X, weights, self.intercept_.astype(X.dtype))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.intercept_)
 
 
 class LPP(_Projection):
@@ -202,6 +209,13 @@ def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> 
     image = np.asarray(F @ coef)
     turned = np.einsum("ij,ij->j", image, fix_signs(image)) < 0
     return coef * np.where(turned, -1.0, 1.0), eigenvalues
+
+
+def most_separating(between: Array, within: Array, d: int) -> tuple[Array, Array]:
+    """Coefficients (p, d) of the largest eigenvalues of `between` against a positive definite `within`, and these."""
+    p = len(between)
+    values, vectors = la.eigh(between, within, subset_by_index=(p - d, p - 1))
+    return fix_signs(vectors[:, ::-1]), values[::-1]
 
 
 def _as_dense(matrix: Any) -> Array:
