@@ -50,7 +50,8 @@ static mf_status NAME(affine)(const REAL *x, int64_t n, int64_t p, const REAL *w
         for (int64_t k = 0; k < p; k++)
             for (int64_t j = 0; j < width; j++) panel[k * width + j] = v0 * LANES + j < d ? w[k * d + v0 * LANES + j] : 0;
     }
-#pragma omp parallel for schedule(static) num_threads(run->n_threads)
+    int threads = mf_worth_threads(n * p * d, run);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
         if (mf_poll(run)) continue;
         int64_t end = mf_min((block + 1) * BLOCK, n);

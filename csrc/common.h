@@ -41,6 +41,7 @@ static inline int mf_poll(mf_run *run)
     stop = run->stop;
     if (stop || !run->interrupted || omp_get_thread_num() != 0) return stop;
     double now = omp_get_wtime();
+    if (run->last_poll == 0) run->last_poll = now; /* a short call never asks: Python's lock may be long in coming */
     if (now - run->last_poll <= MF_POLL_SECONDS) return 0;
     run->last_poll = now;
     if (!run->interrupted()) return 0;

@@ -34,6 +34,23 @@ MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, N
             b->out[(j0 + j) * b->m + i0 + i] = t->c[i][j / LANES][j % LANES];
 }
 
+/* The same for few rows x. */
+static mf_status NAME(sq_distances_few)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2,
+                                        REAL *out, mf_run *run)
+{
+    NAME(lone) rows;
+    if (!NAME(lone_open)(&rows, x, n, y, m, p)) return MF_NO_MEMORY;
+    int64_t blocks = mf_ceil_div(m, LONE_BLOCK);
+#pragma omp parallel for schedule(static) num_threads(run->n_threads) if (run->n_threads > 1)
+    for (int64_t task = 0; task < n * blocks; task++) {
+        if (mf_poll(run)) continue;
+        int64_t i = task / blocks, begin = task % blocks * LONE_BLOCK;
+        NAME(lone_distances)(&rows, x, i, y, m, begin, mf_min(begin + LONE_BLOCK, m), inv_sigma2, out + i * m + begin);
+    }
+    mf_release(rows.memory);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
 static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2, REAL *out,
                              mf_run *run)
 {
@@ -42,6 +59,8 @@ static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int
     int narrow = p <= 128, symmetric = y == NULL && p > 16;
     if (!y) y = x, m = n;
     if (n == 0 || m == 0) return MF_OK;
+    run->n_threads = mf_worth_threads(n * m * p, run);
+    if (NAME(are_few)(n, m)) return NAME(sq_distances_few)(x, n, y, m, p, inv_sigma2, out, run);
     int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunk = NAME(chunk_columns)(p) / NR;
     if (narrow) chunk = mf_min(512, (int64_t)(192 * 1024 / sizeof(REAL)) / (p * NR));
     int64_t blocks = mf_ceil_div(n, block), tasks = blocks * mf_ceil_div(panels, chunk);

@@ -3,8 +3,9 @@
  * For a row x let D be the k-th smallest exact squared distance found. If another point had d^2 <= D, its norm would be
  * at most |x| + sqrt(D) and its approximate distance at most D + err (2|x| + sqrt(D))^2; so where all points outside
  * the candidates lie above that, the answer is proved. Rows without proof (near ties, tight clusters far apart) are
- * screened again in double with more candidates, and what is then still open is scanned point by point. Every rung
- * gives the neighbours in the order of `exact`, ties by index: the result depends on no block size and no schedule. */
+ * screened again in double with more candidates, and what is then still open is scanned point by point, as few queries
+ * are from the start. Every rung gives the neighbours in the order of `exact`, ties by index: the result depends on no
+ * block size and no schedule. */
 #undef SCREEN
 #define SCREEN(type, x) MF_JOIN(MF_JOIN(MF_JOIN(mf, x), type), MF_LEVEL)
 
@@ -73,26 +74,6 @@ static double NAME(reach)(double square, double norm, double error, int64_t p)
 
 DEFINE_SETTLE(float, f32)
 DEFINE_SETTLE(double, f64)
-
-/* One query against every point, by exact distance: the last rung. */
-static void NAME(scan_row)(const NAME(search) *s, int64_t row, SCREEN(f64, reservoir) *lists,
-                           mf_pair *list)
-{
-    const REAL *x = s->queries + row * s->p;
-    SCREEN(f64, reservoir_clear)(lists, 1);
-    for (int64_t j = 0; j < s->n; j++) {
-        if (s->self && j == row) continue;
-        double d = NAME(exact)(x, s->y + j * s->p, s->p);
-        if (d < lists->threshold[0]) SCREEN(f64, reservoir_add)(lists, 0, d, j);
-    }
-    SCREEN(f64, candidates)(lists, 0, s->k, s->n);
-    for (int64_t r = 0; r < s->k; r++) {
-        list[r].key = lists->distance[lists->offset + r];
-        list[r].index = lists->index[lists->offset + r];
-    }
-    mf_pairs_sort(list, s->k);
-    NAME(write_row)(s, row, list);
-}
 
 /* Largest |y - shift|, as a power of two to divide by. */
 static double NAME(unit_scale)(const REAL *y, int64_t n, int64_t p, const double *shift, int threads)
@@ -189,26 +170,95 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
 DEFINE_RUNG(float, f32)
 DEFINE_RUNG(double, f64)
 
-/* The last rung for all rows still open. */
+/* The last rung, and the only one for few queries: all rows still open against every point, by exact distance. The
+ * team shares the points of each row. */
 static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
 {
+    enum { PART = 512 };
     int no_memory = 0;
-#pragma omp parallel num_threads(run->n_threads)
+    int64_t found = 0;
+    mf_pair *list = mf_alloc(run->n_threads * s->k, sizeof(*list));
+#pragma omp parallel num_threads(run->n_threads) if (run->n_threads > 1)
     {
-        SCREEN(f64, reservoir) lists;
-        mf_pair *list = mf_alloc(s->k, sizeof(*list));
-        int ready = SCREEN(f64, reservoir_open)(&lists, 1, s->k) && list;
+        SCREEN(f64, reservoir) own;
+        int ready = SCREEN(f64, reservoir_open)(&own, 1, s->k) && list;
         if (!ready) {
 #pragma omp atomic write
             no_memory = 1;
             mf_stop(run);
         }
-#pragma omp for schedule(dynamic, 16)
-        for (int64_t row = 0; row < s->m; row++)
-            if (s->open[row] && ready && !mf_poll(run)) NAME(scan_row)(s, row, &lists, list);
-        SCREEN(f64, reservoir_close)(&lists);
-        mf_release(list);
+        for (int64_t row = 0; row < s->m; row++) {
+            if (!s->open[row]) continue;
+            const REAL *x = s->queries + row * s->p;
+            if (ready) SCREEN(f64, reservoir_clear)(&own, 1);
+#pragma omp for schedule(static) nowait
+            for (int64_t part = 0; part < mf_ceil_div(s->n, PART); part++) {
+                if (mf_poll(run) || !ready) continue;
+                for (int64_t j = part * PART; j < mf_min((part + 1) * PART, s->n); j++) {
+                    double d = NAME(exact)(x, s->y + j * s->p, s->p);
+                    if (d < own.threshold[0] && !(s->self && j == row)) SCREEN(f64, reservoir_add)(&own, 0, d, j);
+                }
+            }
+            if (ready) {
+                SCREEN(f64, candidates)(&own, 0, s->k, s->n);
+#pragma omp critical
+                for (int64_t c = 0; c < mf_min(own.count[0], s->k); c++)
+                    list[found++] = (mf_pair){own.distance[own.offset + c], own.index[own.offset + c]};
+            }
+#pragma omp barrier
+#pragma omp single
+            {
+                mf_pairs_sort(list, found);
+                if (found >= s->k) NAME(write_row)(s, row, list);
+                found = 0;
+            }
+        }
+        SCREEN(f64, reservoir_close)(&own);
     }
+    mf_release(list);
+    return no_memory;
+}
+
+/* The rungs that screen: they leave open what they could not prove. */
+static int NAME(screen)(NAME(search) *s, mf_run *run)
+{
+    enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
+    int no_memory = 0;
+    int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 6 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
+    int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
+    round = mf_min(round, m);
+    REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;
+    double *shift = mf_alloc(p, sizeof(double));
+    int64_t *rows = mf_alloc(round, sizeof(int64_t));
+    if (!shift_real || !shift || !rows) no_memory = 1;
+    else {
+        NAME(find_shift)(s->y, n, p, shift_real);
+        for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
+        s->shift = shift;
+        s->scale = NAME(unit_scale)(s->y, n, p, shift, run->n_threads);
+        if (s->self && n * (2 * keep + 32) * 8 <= SELF_LIST_BYTES) no_memory = NAME(search_self)(s, keep, run);
+        else
+            for (int64_t q0 = 0; q0 < m && !no_memory && !run->stop; q0 += round) {
+                int64_t count = mf_min(round, m - q0);
+                for (int64_t i = 0; i < count; i++) rows[i] = q0 + i;
+                no_memory = NAME(rung_f32)(s, s->queries + q0 * p, rows, count, keep, run);
+            }
+        for (int64_t q = 0; q < m && !no_memory && !run->stop;) {
+            int64_t count = 0;
+            for (; q < m && count < round; q++) {
+                if (!s->open[q]) continue;
+                if (!gathered && !(gathered = mf_alloc(round * p, sizeof(REAL)))) break;
+                memcpy(gathered + count * p, s->queries + q * p, (size_t)p * sizeof(REAL));
+                rows[count++] = q;
+            }
+            if (count && gathered) no_memory = NAME(rung_f64)(s, gathered, rows, count, keep_more, run);
+            else no_memory = q < m;
+        }
+    }
+    mf_release(shift_real);
+    mf_release(shift);
+    mf_release(rows);
+    mf_release(gathered);
     return no_memory;
 }
 
@@ -216,48 +266,18 @@ static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
 static mf_status NAME(knn)(const REAL *y, int64_t n, const REAL *queries, int64_t m, int64_t p, int64_t k,
                            REAL *distances, int64_t *indices, mf_run *run)
 {
-    enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
-    int self = queries == NULL, no_memory = 0;
+    enum { FEW = 8 }; /* up to here scanning is faster than screening */
+    int self = queries == NULL;
     if (self) queries = y, m = n;
     if (m == 0 || k == 0) return MF_OK;
-    int64_t keep = mf_min(k + 6 + k / 8, n), keep_more = mf_min(2 * k + 64, n);
-    int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
-    round = mf_min(round, m);
-    REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;
-    double *shift = mf_alloc(p, sizeof(double));
+    run->n_threads = mf_worth_threads(m * n * p, run);
     char *open = mf_alloc(m, 1);
-    int64_t *rows = mf_alloc(round, sizeof(int64_t));
-    if (!shift_real || !shift || !open || !rows) no_memory = 1;
-    else {
-        NAME(find_shift)(y, n, p, shift_real);
-        for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
-        memset(open, 1, (size_t)m);
-        NAME(search) s = {y, queries, n, m, p, k, self, shift, NAME(unit_scale)(y, n, p, shift, run->n_threads),
-                          distances, indices, open};
-        if (self && n * (2 * keep + 32) * 8 <= SELF_LIST_BYTES) no_memory = NAME(search_self)(&s, keep, run);
-        else
-            for (int64_t q0 = 0; q0 < m && !no_memory && !run->stop; q0 += round) {
-                int64_t count = mf_min(round, m - q0);
-                for (int64_t i = 0; i < count; i++) rows[i] = q0 + i;
-                no_memory = NAME(rung_f32)(&s, queries + q0 * p, rows, count, keep, run);
-            }
-        for (int64_t q = 0; q < m && !no_memory && !run->stop;) {
-            int64_t count = 0;
-            for (; q < m && count < round; q++) {
-                if (!open[q]) continue;
-                if (!gathered && !(gathered = mf_alloc(round * p, sizeof(REAL)))) break;
-                memcpy(gathered + count * p, queries + q * p, (size_t)p * sizeof(REAL));
-                rows[count++] = q;
-            }
-            if (count && gathered) no_memory = NAME(rung_f64)(&s, gathered, rows, count, keep_more, run);
-            else no_memory = q < m;
-        }
-        if (!no_memory && !run->stop) no_memory = NAME(scan_open)(&s, run);
-    }
-    mf_release(shift_real);
-    mf_release(shift);
+    if (!open) return MF_NO_MEMORY;
+    memset(open, 1, (size_t)m);
+    NAME(search) s = {.y = y, .queries = queries, .n = n, .m = m, .p = p, .k = k, .self = self,
+                      .distances = distances, .indices = indices, .open = open};
+    int no_memory = m > FEW && NAME(screen)(&s, run);
+    if (!no_memory && !run->stop) no_memory = NAME(scan_open)(&s, run);
     mf_release(open);
-    mf_release(rows);
-    mf_release(gathered);
     return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
 }

@@ -9,6 +9,7 @@
 #include "blocks.h"
 #include "exp.h"
 #include "tile.h"
+#include "lone.h"
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
@@ -26,6 +27,7 @@
 #include "real.h"
 #include "exp.h"
 #include "tile.h"
+#include "lone.h"
 #include "distances.h"
 #include "rbf.h"
 #include "affine.h"
@@ -44,12 +46,14 @@
 #include "supernodes.h"
 #include "cholesky.h"
 
-/* kNN on either dtype screens in both. */
+/* kNN on either dtype screens in both; means are taken in double. */
 #include "knn.h"
+#include "mean.h"
 #undef MF_F32
 #define MF_F32 1
 #include "real.h"
 #include "knn.h"
+#include "mean.h"
 
 /* The multilevel hierarchy is made in double, its V-cycle runs in either. */
 #define MF_SYMBOL(x) MF_JOIN(mf_##x, MF_LEVEL)
@@ -71,6 +75,8 @@ const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .sq_distances_f64 = MF_SYMBOL(sq_distances_f64),
     .rbf_apply_f32 = MF_SYMBOL(rbf_apply_f32),
     .rbf_apply_f64 = MF_SYMBOL(rbf_apply_f64),
+    .heat_mean_f32 = MF_SYMBOL(heat_mean_f32),
+    .heat_mean_f64 = MF_SYMBOL(heat_mean_f64),
     .affine_f32 = MF_SYMBOL(affine_f32),
     .affine_f64 = MF_SYMBOL(affine_f64),
     .knn_f32 = MF_SYMBOL(knn_f32),

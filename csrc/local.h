@@ -115,8 +115,9 @@ static mf_status NAME(local_weights)(const REAL *x, const REAL *queries, int64_t
 {
     int64_t piece = local_piece(k, p) * PROBLEMS;
     int no_memory = 0;
+    int threads = mf_worth_threads(m * k * k * (k + p), run);
     reg = fmin(fmax(reg, 1e-14), 1e100);
-#pragma omp parallel num_threads(run->n_threads)
+#pragma omp parallel num_threads(threads) if (threads > 1)
     {
         local_space s;
         int ready = local_open(&s, k, p, k, 0);

@@ -17,7 +17,7 @@ typedef struct mf_run {
     int n_threads;
     int (*interrupted)(void);
     int stop;         /* set by mf_poll, read by all threads */
-    double last_poll; /* seconds, calling thread only */
+    double last_poll; /* seconds, 0 at first; calling thread only */
 } mf_run;
 
 /* What an edge of length d weighs: exp(-d^2 / beta), 1, or d itself. */
@@ -51,6 +51,14 @@ typedef struct mf_table {
                                const float *coef, int64_t d, float inv_sigma2, float *out, mf_run *run);
     mf_status (*rbf_apply_f64)(const double *x, int64_t n, const double *centers, int64_t m, int64_t p,
                                const double *coef, int64_t d, double inv_sigma2, double *out, mf_run *run);
+
+    /* out[i, :] = the mean of the rows neighbors[i, :] of y (NULL: of its first k rows), weighted by exp(-d^2 / beta)
+     * relative to the nearest; an infinite beta weighs all alike. `others`: rows at distance 0 have no part in it,
+     * unless all k are. */
+    mf_status (*heat_mean_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k, const float *y,
+                               int64_t d, double beta, int others, double *out, mf_run *run);
+    mf_status (*heat_mean_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k, const double *y,
+                               int64_t d, double beta, int others, double *out, mf_run *run);
 
     /* out = x w + b with one accumulator per output that runs over p in order; b may be NULL. */
     mf_status (*affine_f32)(const float *x, int64_t n, int64_t p, const float *w, int64_t d, const float *b,

@@ -2,7 +2,7 @@
  * straight into the sums over centers; no kernel matrix exists. Sums over a block of centers are taken in the dtype,
  * the blocks are added in double; both orders are fixed by the center's number alone. */
 #undef CENTER_BLOCK
-#define CENTER_BLOCK 192
+#define CENTER_BLOCK LONE_BLOCK
 
 typedef struct {
     const REAL *x, *centers, *center_norms, *x_norms, *coef;
@@ -35,10 +35,63 @@ MF_INLINE void NAME(rbf_done)(void *context, int64_t center, int64_t column, NAM
     }
 }
 
+/* sum[q] = sum_j e[j] coef[j, q] over `count` of the `left` rows of coef that follow, in order. */
+static void NAME(combine)(const REAL *e, int64_t count, const REAL *coef, int64_t left, int64_t d, REAL *sum)
+{
+    enum { WIDTH = 4 * LANES };
+    for (int64_t q = 0; q < d; q += WIDTH) {
+        V s[4] = {{0}};
+        REAL row[WIDTH] = {0};
+        /* Rows from which a whole WIDTH may be read, on into the next ones; the last few are copied first. */
+        int64_t whole = mf_max(0, mf_min(count, left - mf_ceil_div(q + WIDTH, d) + 1)), j = 0;
+        for (; j < whole; j++)
+            for (int v = 0; v < 4; v++) s[v] = VOP(fma)(VOP(set)(e[j]), VOP(load)(coef + j * d + q + v * LANES), s[v]);
+        for (; j < count; j++) {
+            memcpy(row, coef + j * d + q, (size_t)mf_min(WIDTH, d - q) * sizeof(REAL));
+            for (int v = 0; v < 4; v++) s[v] = VOP(fma)(VOP(set)(e[j]), VOP(load)(row + v * LANES), s[v]);
+        }
+        for (int v = 0; v < 4; v++) VOP(store)(row + v * LANES, s[v]);
+        memcpy(sum + q, row, (size_t)mf_min(WIDTH, d - q) * sizeof(REAL));
+    }
+}
+
+/* The same for few rows x. */
+static mf_status NAME(rbf_apply_few)(const REAL *x, int64_t n, const REAL *centers, int64_t m, int64_t p,
+                                     const REAL *coef, int64_t d, REAL inv_sigma2, REAL *out, mf_run *run)
+{
+    NAME(lone) rows;
+    int64_t blocks = mf_ceil_div(m, CENTER_BLOCK);
+    REAL *sums = mf_alloc(n * blocks * d, sizeof(REAL));
+    if (!NAME(lone_open)(&rows, x, n, centers, m, p) || !sums) {
+        mf_release(rows.memory);
+        mf_release(sums);
+        return MF_NO_MEMORY;
+    }
+#pragma omp parallel for schedule(static) num_threads(run->n_threads) if (run->n_threads > 1)
+    for (int64_t task = 0; task < n * blocks; task++) {
+        if (mf_poll(run)) continue;
+        int64_t i = task / blocks, c = task % blocks * CENTER_BLOCK, end = mf_min(c + CENTER_BLOCK, m);
+        REAL e[CENTER_BLOCK];
+        NAME(lone_distances)(&rows, x, i, centers, m, c, end, inv_sigma2, e);
+        NAME(combine)(e, end - c, coef + c * d, m - c, d, sums + task * d);
+    }
+    for (int64_t i = 0; i < n && !run->stop; i++)
+        for (int64_t q = 0; q < d; q++) {
+            double total = 0;
+            for (int64_t b = 0; b < blocks; b++) total += sums[(i * blocks + b) * d + q];
+            out[i * d + q] = (REAL)total;
+        }
+    mf_release(rows.memory);
+    mf_release(sums);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
 static mf_status NAME(rbf_apply)(const REAL *x, int64_t n, const REAL *centers, int64_t m, int64_t p, const REAL *coef,
                           int64_t d, REAL inv_sigma2, REAL *out, mf_run *run)
 {
     if (n == 0 || d == 0) return MF_OK;
+    run->n_threads = mf_worth_threads(n * m * (p + d), run);
+    if (NAME(are_few)(n, m)) return NAME(rbf_apply_few)(x, n, centers, m, p, coef, d, inv_sigma2, out, run);
     /* Samples per task: they rest in L3 while blocks of centers pass through L2. */
     int64_t block = mf_min(mf_min(NAME(chunk_columns)(p) / 2, 256), mf_round_up(mf_ceil_div(n, run->n_threads), NR));
     block = mf_round_up(block, NR);

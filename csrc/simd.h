@@ -77,6 +77,46 @@ MF_INLINE unsigned vf32_bits(vf32_mask m) { return (m[0] & 1u) | (m[1] & 2u) | (
 MF_INLINE unsigned vf64_bits(vf64_mask m) { return (unsigned)((m[0] & 1) | (m[1] & 2)); }
 #endif
 
+/* A square of vectors, rows become columns. */
+#if defined(__AVX2__)
+MF_INLINE void vf64_transpose(vf64 *r)
+{
+    __m256d low0 = _mm256_unpacklo_pd((__m256d)r[0], (__m256d)r[1]), high0 = _mm256_unpackhi_pd((__m256d)r[0], (__m256d)r[1]);
+    __m256d low1 = _mm256_unpacklo_pd((__m256d)r[2], (__m256d)r[3]), high1 = _mm256_unpackhi_pd((__m256d)r[2], (__m256d)r[3]);
+    r[0] = (vf64)_mm256_permute2f128_pd(low0, low1, 0x20), r[1] = (vf64)_mm256_permute2f128_pd(high0, high1, 0x20);
+    r[2] = (vf64)_mm256_permute2f128_pd(low0, low1, 0x31), r[3] = (vf64)_mm256_permute2f128_pd(high0, high1, 0x31);
+}
+MF_INLINE void vf32_transpose(vf32 *r)
+{
+    __m256 pairs[8];
+    for (int i = 0; i < 8; i += 2) {
+        pairs[i] = _mm256_unpacklo_ps((__m256)r[i], (__m256)r[i + 1]);
+        pairs[i + 1] = _mm256_unpackhi_ps((__m256)r[i], (__m256)r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) { /* columns i/4-th halves: four rows each */
+        r[i] = (vf32)_mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+        r[i + 1] = (vf32)_mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+        r[i + 2] = (vf32)_mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+        r[i + 3] = (vf32)_mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        __m256 upper = (__m256)r[i], lower = (__m256)r[i + 4];
+        r[i] = (vf32)_mm256_permute2f128_ps(upper, lower, 0x20), r[i + 4] = (vf32)_mm256_permute2f128_ps(upper, lower, 0x31);
+    }
+}
+#else
+MF_INLINE void vf64_transpose(vf64 *r)
+{
+    vf64 first = r[0];
+    r[0] = (vf64){first[0], r[1][0]}, r[1] = (vf64){first[1], r[1][1]};
+}
+MF_INLINE void vf32_transpose(vf32 *r)
+{
+    vf32 a = r[0], b = r[1], c = r[2], d = r[3];
+    for (int i = 0; i < 4; i++) r[i] = (vf32){a[i], b[i], c[i], d[i]};
+}
+#endif
+
 /* Scalars round exactly as a vector lane does. */
 #if MF_FMA
 MF_INLINE float f32_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -105,12 +105,16 @@ MF_INLINE void NAME(pack)(const REAL *restrict x, int64_t rows, int64_t p, const
     }
 }
 
+#undef LARGEST_NORM
+#define LARGEST_NORM ((sizeof(REAL) == 4 ? (REAL)3e38 : (REAL)1e308) / 8)
+MF_INLINE V NAME(safe_norms)(V norms) { return VOP(select)(norms < LARGEST_NORM, norms, VOP(set)((REAL)NAN)); }
+
 /* Panels of `width` rows each and their squared norms; the norm of a missing row is +inf, one so large that sums with it
  * might overflow is NaN. Packed rows carry `factor`, a power of two up to sign; norms do not. */
 MF_INLINE void NAME(pack_panels)(const REAL *x, int64_t rows, int64_t p, const REAL *shift, REAL factor,
                                  int64_t width, REAL *panels, REAL *norms)
 {
-    REAL unscale = 1 / factor, largest = (sizeof(REAL) == 4 ? (REAL)3e38 : (REAL)1e308) / 8;
+    REAL unscale = 1 / factor;
     for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {
         REAL sum[16] = {0}; /* the widest panel: 2 vectors of 8 floats */
         NAME(pack)(x + r0 * p, mf_min(width, rows - r0), p, shift, factor, width, panels);
@@ -120,7 +124,7 @@ MF_INLINE void NAME(pack_panels)(const REAL *x, int64_t rows, int64_t p, const R
                 sum[r] = ROP(fma)(v, v, sum[r]);
             }
         for (int64_t r = 0; r < width; r++)
-            norms[r0 + r] = r0 + r >= rows ? (REAL)INFINITY : sum[r] < largest ? sum[r] : (REAL)NAN;
+            norms[r0 + r] = r0 + r >= rows ? (REAL)INFINITY : sum[r] < LARGEST_NORM ? sum[r] : (REAL)NAN;
     }
 }
 
@@ -203,30 +207,37 @@ static REAL NAME(direct)(const REAL *x, const REAL *y, int64_t p)
     return total;
 }
 
-/* Tiles of products turned into distances, where they are not yet: |x|^2 + |y|^2 - 2x.y, and where that has lost too
- * many digits to cancellation or underflow, or might overflow, the sum of squared differences; which of the two depends
- * on the pair alone. x are the rows of the tile, y its columns; n and m how many of them there are. */
+/* Where |x|^2 + |y|^2 - 2x.y, with `both` the sum of the norms, has lost too many digits to cancellation or underflow,
+ * or might overflow. */
 #undef NEAR
 #define NEAR (sizeof(REAL) == 4 ? (REAL)1e-2 : (REAL)1e-3)
+MF_INLINE VOP(mask) NAME(inexact)(V square, V both, int64_t p)
+{
+    /* Below `small` products of single features may be subnormal and round in their own way. */
+    REAL tiny = sizeof(REAL) == 4 ? 0x1p-126f : (REAL)0x1p-1022, eps = sizeof(REAL) == 4 ? 0x1p-23f : (REAL)0x1p-52;
+    V near = VOP(set)(NEAR), small = VOP(set)((REAL)p * 8 * (tiny / eps));
+    return ~(VOP(mask))(square >= VOP(fma)(near, both, small));
+}
+
+/* Tiles of products turned into distances, where they are not yet: |x|^2 + |y|^2 - 2x.y, and where that is inexact the
+ * sum of squared differences; which of the two depends on the pair alone. x are the rows of the tile, y its columns; n
+ * and m how many of them there are. */
 MF_INLINE void NAME(finish_distances)(NAME(acc) *t, const REAL *x, const REAL *x_norms, int64_t n, const REAL *y,
                                       const REAL *y_norms, int64_t m, int64_t p)
 {
     if (p <= DIRECT_UP_TO) return;
-    /* Below `small` products of single features may be subnormal and round in their own way. */
-    REAL tiny = sizeof(REAL) == 4 ? 0x1p-126f : (REAL)0x1p-1022, eps = sizeof(REAL) == 4 ? 0x1p-23f : (REAL)0x1p-52;
-    V near = VOP(set)(NEAR), small = VOP(set)((REAL)p * 8 * (tiny / eps));
     V ny[2] = {VOP(load)(y_norms), VOP(load)(y_norms + LANES)};
-    VOP(mask) fine = ~(VOP(mask)){0};
+    VOP(mask) poor = {0};
     for (int i = 0; i < MR; i++)
         for (int v = 0; v < 2; v++) {
-            V s = x_norms[i] + ny[v];
-            t->c[i][v] += s;
-            fine &= (VOP(mask))(t->c[i][v] >= VOP(fma)(near, s, small));
+            V both = x_norms[i] + ny[v];
+            t->c[i][v] += both;
+            poor |= NAME(inexact)(t->c[i][v], both, p);
         }
-    if (!VOP(any)(~fine)) return;
+    if (!VOP(any)(poor)) return;
     for (int i = 0; i < MR && i < n; i++)
         for (int v = 0; v < 2; v++)
-            for (unsigned bits = VOP(bits)(~(t->c[i][v] >= VOP(fma)(near, x_norms[i] + ny[v], small))); bits; bits &= bits - 1) {
+            for (unsigned bits = VOP(bits)(NAME(inexact)(t->c[i][v], x_norms[i] + ny[v], p)); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits), j = v * LANES + lane;
                 if (j < m) t->c[i][v][lane] = NAME(direct)(x + i * p, y + j * p, p);
             }

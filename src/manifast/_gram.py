@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as la
 
 from manifast._validation import Array, as_count, as_number, as_positive
-from manifast.kernels import _affine_product, gaussian, rbf_apply, sq_distances
+from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
 _CHUNK = 1 << 22  # kernel values held at once
@@ -59,7 +59,7 @@ class Kernel:
         if train is None:  # precomputed
             values = X
         elif self.name == "rbf":
-            return np.asarray(rbf_apply(X, train, dual, sigma=self.sigma) + intercept.astype(dtype))
+            return np.asarray(_rbf_product(X, train, dual, self.sigma) + intercept.astype(dtype, copy=False))
         else:
             turned = np.ascontiguousarray(train.T, dtype=dtype)
             if self.name == "linear":  # the same in its few coefficients

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from manifast._core import local as _local
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
-from manifast.kernels import _csr
+from manifast.kernels import _csr, _of_one_dtype
 
 __all__ = ["alignment_matrix", "barycenter_weights", "lle_matrix", "reconstruct"]
 
@@ -94,13 +94,16 @@ def reconstruct(
     y = as_matrix(Y, "Y")
     if y.shape[0] != x.shape[0]:
         raise ValueError(f"Y must have one row per row of X, {x.shape[0]}. Got shape {y.shape} instead.")
-    if y.dtype != x.dtype:
-        x, q, y = (a.astype(np.float64, copy=False) for a in (x, q, y))
     lists = _as_lists(neighbors, "neighbors", x.shape[0], rows=q.shape[0])
-    ridge = as_positive(reg, "reg")
+    return _reconstruct(x, y, q, lists, as_positive(reg, "reg"), n_threads)
+
+
+def _reconstruct(x: Array, y: Array, q: Array, lists: Array, reg: float, n_threads: int | None = None) -> Array:
+    """The same for arrays that were checked before."""
+    x, y, q = _of_one_dtype(x, y, q)
     out = np.empty((q.shape[0], y.shape[1]), dtype=x.dtype)
     with kernel_threads(n_threads) as threads:
-        _local.reconstruct(x, y, q, lists, ridge, out, threads)
+        _local.reconstruct(x, y, q, lists, reg, out, threads)
     return out
 
 

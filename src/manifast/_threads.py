@@ -96,23 +96,32 @@ def available_threads() -> int:
     return max(1, threads)
 
 
-@contextmanager
-def kernel_threads(n_threads: int | None) -> Iterator[int]:
+class kernel_threads:
     """Threads for one kernel call; calls that run side by side in several Python threads share what there is.
 
     An explicit number is taken as it is, up to four per CPU: OpenMP ends the process when it cannot start a thread.
+    A class, because a call may be shorter than what a generator costs as a context.
     """
-    global _active
-    if n_threads is not None:
-        if not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1:
+
+    __slots__ = ("_asked",)
+
+    def __init__(self, n_threads: int | None) -> None:
+        if n_threads is not None and (
+            not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1
+        ):
             raise ValueError(f"n_threads must be None or an integer of at least 1. Got {n_threads!r} instead.")
-        yield 1 if os.getpid() != _home else int(min(n_threads, 4 * (os.cpu_count() or 1)))
-        return
-    with _lock:
-        _active += 1
-        share = max(1, available_threads() // _active)
-    try:
-        yield share
-    finally:
+        self._asked = n_threads
+
+    def __enter__(self) -> int:
+        global _active
+        if self._asked is not None:
+            return 1 if os.getpid() != _home else int(min(self._asked, 4 * (os.cpu_count() or 1)))
         with _lock:
-            _active -= 1
+            _active += 1
+            return max(1, available_threads() // _active)
+
+    def __exit__(self, *_: object) -> None:
+        global _active
+        if self._asked is None:
+            with _lock:
+                _active -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from numbers import Integral
 from typing import Any
 
@@ -41,10 +42,15 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
     array = np.ascontiguousarray(array, dtype=dtype)
     # One sum tells for nearly all finite data; only an overflowing sum needs a look at every entry.
     with np.errstate(all="ignore"):
-        finite = np.isfinite(np.sum(array)) or np.isfinite(array).all()
+        finite = isfinite(array.sum()) or np.isfinite(array).all()
     if not finite:
         raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
     return array
+
+
+def largest_magnitude(array: Array) -> float:
+    """The largest |entry|, 0 without entries; NaN or infinity where an entry is."""
+    return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
 
 
 def as_pair(x: Any, y: Any, names: tuple[str, str]) -> tuple[Array, Array]:

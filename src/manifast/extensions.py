@@ -18,11 +18,32 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from manifast._gram import Kernel, median_distance, settle
-from manifast._local import reconstruct
+from manifast._local import _reconstruct
 from manifast._paths import landmark_map, shortest_paths
 from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
-from manifast.graphs import as_rows, chunks, connect_components, full_graph, heat_width, knn_graph, nearest, unit_rows
-from manifast.kernels import _affine_product, gaussian, l1_code, laplacian, neighbor_graph, rbf_apply, sq_distances
+from manifast.graphs import (
+    NearestRows,
+    as_rows,
+    chunks,
+    connect_components,
+    full_graph,
+    heat_width,
+    knn_graph,
+    nearest,
+    unit_rows,
+)
+from manifast.kernels import (
+    _affine_product,
+    _distances_between,
+    _heat_mean,
+    _of_one_dtype,
+    _rbf_product,
+    gaussian,
+    l1_code,
+    laplacian,
+    neighbor_graph,
+    rbf_apply,
+)
 from manifast.smoothers import KernelRidgeSmoother
 from manifast.theory import rbf_lipschitz
 
@@ -230,19 +251,11 @@ class LatentVariable(Extension):
     def _fit(self, X: Any, Y: Array) -> None:
         self._k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
         self.beta_ = heat_width(X, self.beta)
-        self.X_, self.Y_ = X, Y
+        self.X_, self.Y_, self._nearest = X, Y, NearestRows(X)
 
     def _predict(self, X: Any) -> Array:
-        distances, neighbors = nearest(self.X_, self._k, queries=X)
-        weights = relative_heat(distances.astype(np.float64), distances[:, :1].astype(np.float64), self.beta_)
-        return weighted_mean(weights, neighbors, self.Y_).astype(np.result_type(X.dtype, self.Y_.dtype), copy=False)
-
-
-def relative_heat(distances: Array, nearest: Array, beta: float) -> Array:
-    """exp(-(d² - d0²)/beta), from the product of sum and difference: no square overflows, the nearest weighs 1."""
-    root = np.sqrt(beta)
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-((distances - nearest) / root) * ((distances + nearest) / root)))
+        mean = _heat_mean(*self._nearest(self._k, X), self.Y_, self.beta_, others=False)
+        return mean.astype(np.result_type(X.dtype, self.Y_.dtype), copy=False)
 
 
 class RBF(Extension):
@@ -316,9 +329,8 @@ class RBF(Extension):
         self.lipschitz_ = rbf_lipschitz(self.coef_, self.sigma_)
 
     def _predict(self, X: Array) -> Array:
-        return rbf_apply(X, self.X_, self.coef_, sigma=self.sigma_).astype(
-            np.result_type(X.dtype, self._dtype), copy=False
-        )
+        made = _rbf_product(X, self.X_, self.coef_, self.sigma_)
+        return made.astype(np.result_type(X.dtype, self._dtype), copy=False)
 
 
 _SIGMA_GRID = tuple(np.geomspace(0.3, 6.0, 20))
@@ -479,11 +491,11 @@ class Reconstruction(Extension):
     def _fit(self, X: Array, Y: Array) -> None:
         self._k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
         self._reg = as_positive(self.reg, "reg")
-        self.X_, self.Y_ = X, Y
+        self.X_, self.Y_, self._nearest = X, Y, NearestRows(X)
 
     def _predict(self, X: Array) -> Array:
-        _, neighbors = nearest(self.X_, self._k, queries=X)
-        return reconstruct(self.X_, self.Y_, X, neighbors, reg=self._reg)
+        _, neighbors = self._nearest(self._k, X)
+        return _reconstruct(self.X_, self.Y_, X, neighbors, self._reg)
 
 
 class Nystrom(Extension):
@@ -544,7 +556,7 @@ class Nystrom(Extension):
     def _learn(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: float) -> Nystrom:
         """From an embedding whose eigenvalues are known."""
         self.X_, self.Y_, self.eigenvalues_, self.beta_, self._k = X, Y, eigenvalues, width, k
-        self.n_features_in_ = X.shape[1]
+        self._nearest, self.n_features_in_ = NearestRows(X), X.shape[1]
         return self
 
     def _predict(self, X: Any) -> Array:
@@ -557,43 +569,24 @@ class Nystrom(Extension):
     def _mean(self, X: Any) -> Array:
         """Mean of the embeddings of linked rows, weighted by the kernel."""
         if self._k is None:
-            distances, neighbors = np.sqrt(sq_distances(X, self.X_).astype(np.float64, copy=False)), None
+            x, y = _of_one_dtype(as_matrix(X, "X"), self.X_)
+            squares = _distances_between(x, y, 1.0, False)
+            distances, neighbors = np.sqrt(squares.astype(np.float64, copy=False)), None
         else:
-            distances, neighbors = nearest(self.X_, self._k, queries=X)
-            distances = distances.astype(np.float64, copy=False)
-        others = distances > 0
-        weights = others.astype(np.float64)
-        if self.weights == "heat":
-            # Relative to the nearest other row, so that not all weights underflow; a constant factor cancels.
-            closest = np.min(distances, axis=1, where=others, initial=np.inf, keepdims=True)
-            weights *= relative_heat(distances, np.where(np.isfinite(closest), closest, 0.0), self.beta_)
-        weights[~others.any(axis=1)] = 1.0  # nothing but copies of the row: their mean
-        return weighted_mean(weights, neighbors, self.Y_)
+            distances, neighbors = self._nearest(self._k, X)
+        return _heat_mean(distances, neighbors, self.Y_, self.beta_ if self.weights == "heat" else np.inf, others=True)
 
 
 def nystrom_factors(eigenvalues: Array) -> Array:
     """1 / (1 - λ); refuses columns with λ near 1, which the formula cannot reach."""
     gaps = 1.0 - eigenvalues
-    bad = np.flatnonzero(np.abs(gaps) < 1e-3)
-    if len(bad):
+    if np.abs(gaps).min(initial=1.0) < 1e-3:
+        bad = np.flatnonzero(np.abs(gaps) < 1e-3)
         raise ValueError(
             f"the Nyström map has no value for columns {bad.tolist()}, whose eigenvalues are within 1e-3 of 1: use "
             "fewer components or another extension."
         )
     return 1.0 / gaps
-
-
-def weighted_mean(weights: Array, neighbors: Array | None, Y: Array) -> Array:
-    """Σ_j w_ij Y[neighbors_ij] / Σ_j w_ij in float64, summed in the order of j for every row; None: all rows of Y."""
-    if neighbors is None:
-        sums = _affine_product(weights, np.column_stack([Y, np.ones(len(Y))]).astype(np.float64))
-        return sums[:, :-1] / sums[:, -1:]
-    total = np.zeros(len(weights))
-    out = np.zeros((len(weights), Y.shape[1]))
-    for j in range(weights.shape[1]):
-        total += weights[:, j]
-        out += weights[:, j, None] * Y[neighbors[:, j]]
-    return out / total[:, None]
 
 
 class LandmarkIsomap(Extension):
@@ -633,6 +626,7 @@ class LandmarkIsomap(Extension):
         """From the geodesics of all rows to the landmarks (n, landmarks) and the landmarks' embedding."""
         Y64 = Y.astype(np.float64)
         self.X_, self._k, self._dtype, self.n_features_in_ = X, k, Y.dtype, X.shape[1]
+        self._nearest = NearestRows(X)
         self._geodesics, self._mean_sq = np.ascontiguousarray(geodesics), mean_sq
         self._projection = np.ascontiguousarray(Y64 @ np.linalg.pinv(Y64.T @ Y64, hermitian=True))
         return self
@@ -642,7 +636,7 @@ class LandmarkIsomap(Extension):
         return _affine_product(-0.5 * (np.square(geodesics) - self._mean_sq), self._projection)
 
     def _predict(self, X: Any) -> Array:
-        distances, neighbors = nearest(self.X_, self._k, queries=X)
+        distances, neighbors = self._nearest(self._k, X)
         zero = np.zeros(self._projection.shape[1])
         out = landmark_map(
             distances.astype(np.float64), neighbors, self._geodesics, self._mean_sq, self._projection, zero

@@ -24,7 +24,10 @@ from manifast.kernels import (
     _as_graph,
     _csr,
     _explain_flaws,
+    _of_one_dtype,
     _outlying,
+    _search,
+    _search_exponent,
     gaussian,
     knn,
     l1_code,
@@ -632,6 +635,21 @@ def nearest(X: Any, k: int, *, queries: Any = None, n_threads: int | None = None
     if sp.issparse(X) or sp.issparse(queries):
         return _sparse_knn(sp.csr_array(X), k, None if queries is None else sp.csr_array(queries))
     return knn(X, k, queries=queries, n_threads=n_threads)
+
+
+class NearestRows:
+    """`nearest` among rows that were checked and stay the same: what depends on them alone is found once."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._exponent = None if is_sparse(X) else _search_exponent(X)
+
+    def __call__(self, k: int, queries: Any) -> tuple[Array, Array]:
+        """Distances and indices of the k nearest of checked rows."""
+        if self._exponent is None or is_sparse(queries):
+            return nearest(self._X, k, queries=queries)
+        x, q = _of_one_dtype(self._X, queries)
+        return _search(x, q, k, self._exponent)
 
 
 def _as_count(value: Any, name: str, most: int, of: str) -> int:

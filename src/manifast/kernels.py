@@ -8,6 +8,7 @@ result does not depend on the other rows of its batch.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -22,7 +23,7 @@ from manifast._core import knn as _knn
 from manifast._core import l1 as _l1
 from manifast._core import rbf as _rbf
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
+from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive, largest_magnitude
 
 __all__ = ["gaussian", "knn", "l1_code", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
 
@@ -84,16 +85,20 @@ def gaussian(X: Any, Y: Any = None, *, sigma: float, n_threads: int | None = Non
 
 
 def _distance_matrix(X: Any, Y: Any, sigma: float, kernel: bool, out: Array | None, n_threads: int | None) -> Array:
-    if Y is None:
-        x, y = as_matrix(X, "X"), None
-    else:
-        x, y = as_pair(X, Y, ("X", "Y"))
+    x, y = (as_matrix(X, "X"), None) if Y is None else as_pair(X, Y, ("X", "Y"))
+    return _distances_between(x, y, sigma, kernel, out, n_threads)
+
+
+def _distances_between(
+    x: Array, y: Array | None, sigma: float, kernel: bool, out: Array | None = None, n_threads: int | None = None
+) -> Array:
+    """The same for rows that were checked before, both of one dtype."""
     shape = (x.shape[0], x.shape[0] if y is None else y.shape[0])
     inv_sigma2 = 0.0
     if kernel:
         if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
             wide = None if y is None else y.astype(np.float64)
-            return _distance_matrix(x.astype(np.float64), wide, sigma, True, None, n_threads).astype(np.float32)
+            return _distances_between(x.astype(np.float64), wide, sigma, True, None, n_threads).astype(np.float32)
         (x, y), inv_sigma2 = _unit_sigma((x, y), sigma)
     if out is None:
         out = np.empty(shape, dtype=x.dtype)
@@ -134,13 +139,16 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
     w = as_matrix(np.asarray(coef)[:, None] if vector else coef, "coef")
     if w.shape[0] != c.shape[0]:
         raise ValueError(f"coef must have one row per center, {c.shape[0]}. Got shape {np.shape(coef)} instead.")
-    if c.dtype != w.dtype:
-        x, c, w = (a.astype(np.float64, copy=False) for a in (x, c, w))
-    sigma = as_positive(sigma, "sigma")
+    out = _rbf_product(x, c, w, as_positive(sigma, "sigma"), n_threads)
+    return out[:, 0] if vector else out
+
+
+def _rbf_product(x: Array, c: Array, w: Array, sigma: float, n_threads: int | None = None) -> Array:
+    """`rbf_apply` for arrays that were checked before: what a map that is fitted ends in."""
+    x, c, w = _of_one_dtype(x, c, w)
     if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
-        wide = [a.astype(np.float64) for a in (x, c, w)]
-        narrow = rbf_apply(*wide, sigma=sigma, n_threads=n_threads).astype(np.float32)
-        return narrow[:, 0] if vector else narrow
+        x, c, w = (a.astype(np.float64) for a in (x, c, w))
+        return _rbf_product(x, c, w, sigma, n_threads).astype(np.float32)
     (x, c), inv_sigma2 = _unit_sigma((x, c), sigma)
     out = np.empty((x.shape[0], w.shape[1]), dtype=x.dtype)
     if c.shape[0] == 0:
@@ -148,7 +156,26 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
     else:
         with kernel_threads(n_threads) as threads:
             _rbf.rbf_apply(x, c, w, inv_sigma2, out, threads)
-    return out[:, 0] if vector else out
+    return out
+
+
+def _of_one_dtype(*arrays: Array) -> Sequence[Array]:
+    """float32 and float64 arrays in the wider of their dtypes."""
+    if all(a.dtype == arrays[0].dtype for a in arrays):
+        return arrays
+    return [a.astype(np.float64, copy=False) for a in arrays]
+
+
+def _heat_mean(distances: Array, neighbors: Array | None, Y: Array, beta: float, *, others: bool) -> Array:
+    """Means of the rows `neighbors` of Y (None: of all its rows), weighted by exp(-distance² / beta), in float64.
+
+    Weights are relative to the nearest, so that not all underflow; an infinite beta weighs all alike. With `others`,
+    rows at distance 0 have no part in it, unless there is nothing else.
+    """
+    out = np.empty((distances.shape[0], Y.shape[1]))
+    with kernel_threads(None) as threads:
+        _rbf.heat_mean(distances.astype(np.float64, copy=False), neighbors, Y, beta, others, out, threads)
+    return out
 
 
 def knn(
@@ -195,8 +222,19 @@ def knn(
         raise ValueError(f"algorithm must be 'auto', 'brute' or 'tree'. Got {algorithm!r} instead.")
     if x.shape[0] >= 2**31:
         raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
-    tree = algorithm == "tree" or (algorithm == "auto" and _tree_pays(x))
-    return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, int(k), n_threads)
+    return _search(x, q, int(k), _search_exponent(x), algorithm, n_threads)
+
+
+def _search(
+    x: Array, q: Array | None, k: int, exponent: int, algorithm: str = "auto", n_threads: int | None = None
+) -> tuple[Array, Array]:
+    """`knn` for rows of one dtype that were checked before, with the exponent of x."""
+    few = q is not None and q.shape[0] <= _FEW_QUERIES
+    tree = algorithm == "tree" or (algorithm == "auto" and not few and _tree_pays(x))
+    return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, k, exponent, n_threads)
+
+
+_FEW_QUERIES = 8  # are found by a scan before a tree is made
 
 
 def _tree_pays(x: Array) -> bool:
@@ -214,26 +252,22 @@ def _tree_pays(x: Array) -> bool:
     return bool(np.trace(covariance) ** 2 <= 5 * np.sum(covariance**2))
 
 
-def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: int | None) -> tuple[Array, Array]:
+def _scaled_search(
+    search: Any, x: Array, q: Array | None, k: int, exponent: int, n_threads: int | None
+) -> tuple[Array, Array]:
     """The search, on doubles brought to a range where squares neither overflow nor vanish."""
-    exponent = 0 if x.dtype == np.float32 else _outlying(x)
     if exponent:
-        x = np.ldexp(x, -exponent)
+        with np.errstate(over="ignore"):
+            x, q = np.ldexp(x, -exponent), None if q is None else np.ldexp(q, -exponent)
     rows = x.shape[0] if q is None else q.shape[0]
-    far = np.zeros(rows, dtype=bool)
-    if q is not None and x.dtype == np.float64:
-        if exponent:
-            with np.errstate(over="ignore"):
-                q = np.ldexp(q, -exponent)
-        far = np.any(np.abs(q) >= _LARGE, axis=1)
-    near = q if q is None or not far.any() else np.ascontiguousarray(q[~far])
-    distances = np.empty((rows - np.count_nonzero(far), k), dtype=x.dtype)
-    indices = np.empty(distances.shape, dtype=np.int64)
+    distances, indices = np.empty((rows, k), dtype=x.dtype), np.empty((rows, k), dtype=np.int64)
     with kernel_threads(n_threads) as threads:
-        search(x, near, distances, indices, threads)
-        if q is not None and far.any():
-            near_found = distances, indices
-            distances, indices = np.empty((rows, k)), np.empty((rows, k), dtype=np.int64)
+        if q is None or x.dtype == np.float32 or largest_magnitude(q) < _LARGE:
+            search(x, q, distances, indices, threads)
+        else:
+            far = np.any(np.abs(q) >= _LARGE, axis=1)
+            near_found = distances[~far], indices[~far]
+            search(x, np.ascontiguousarray(q[~far]), *near_found, threads)
             distances[~far], indices[~far] = near_found
             for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
                 row = np.clip(q[i : i + 1], -np.finfo(np.float64).max, np.finfo(np.float64).max)
@@ -250,9 +284,14 @@ def _scaled_search(search: Any, x: Array, q: Array | None, k: int, n_threads: in
 _SMALL, _LARGE = 1e-140, 1e150
 
 
+def _search_exponent(x: Array) -> int:
+    """The power of two that a search divides all rows by, once for x."""
+    return 0 if x.dtype == np.float32 else _outlying(x)
+
+
 def _outlying(x: Array) -> int:
     """0 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
-    largest = max(float(x.max()), -float(x.min()))
+    largest = largest_magnitude(x)
     return 0 if largest == 0 or _SMALL < largest < _LARGE else int(np.frexp(largest)[1])
 
 

@@ -46,6 +46,12 @@ cdef extern from "manifast.h" nogil:
                                    const float *coef, int64_t d, float inv_sigma2, float *out, mf_run *run) noexcept nogil
         mf_status (*rbf_apply_f64)(const double *x, int64_t n, const double *centers, int64_t m, int64_t p,
                                    const double *coef, int64_t d, double inv_sigma2, double *out, mf_run *run) noexcept nogil
+        mf_status (*heat_mean_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                   const float *y, int64_t d, double beta, int others, double *out,
+                                   mf_run *run) noexcept nogil
+        mf_status (*heat_mean_f64)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
+                                   const double *y, int64_t d, double beta, int others, double *out,
+                                   mf_run *run) noexcept nogil
         mf_status (*affine_f32)(const float *x, int64_t n, int64_t p, const float *w, int64_t d, const float *b,
                                 float *out, mf_run *run) noexcept nogil
         mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,

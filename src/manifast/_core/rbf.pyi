@@ -13,3 +13,12 @@ def rbf_apply(
     out: NDArray[_Real],
     n_threads: int,
 ) -> None: ...
+def heat_mean(
+    distances: NDArray[np.float64],
+    neighbors: NDArray[np.int64] | None,
+    y: NDArray[_Real],
+    beta: float,
+    others: bool,
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._labels import Labels, read_labels
-from manifast._validation import Array, as_count, is_sparse
+from manifast._validation import Array, as_count, is_sparse, largest_magnitude
 from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import bridges_between, connect_components, n_components_of, nearest
 from manifast.objectives import Objective
@@ -47,6 +48,10 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
     _sparse = False
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
+        if not reset and self._plain(X):  # what scikit-learn would find nothing wrong with, and take far longer
+            largest = largest_magnitude(X)
+            if isfinite(largest):
+                return self._in_range(X, largest)
         dtype = (np.float64, np.float32)
         accept = "csr" if self._takes_sparse() else False
         X = validate_data(
@@ -56,18 +61,31 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._exponent = 0
             return sp.csr_array(X)
-        return self._in_range(X, reset)
+        largest = largest_magnitude(X)
+        if reset:
+            exponent = int(np.frexp(largest)[1]) if largest else 0
+            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and not self._pairwise()
+            self._exponent = exponent if scaled else 0
+        return self._in_range(X, largest)
 
-    def _in_range(self, X: Array, reset: bool) -> Array:
+    def _plain(self, X: Any) -> bool:
+        """Whether new rows are an array as the core takes it, without names, and as wide as the training rows."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float64, np.float32)
+            and X.flags.c_contiguous
+            and X.shape[0] > 0
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+        )
+
+    def _in_range(self, X: Array, largest: float) -> Array:
         """Rows whose squares stay in range: training data beyond it are scaled by a power of two, new rows with them.
 
         New rows that are still too far away are moved to where all training rows look like one point, too.
         """
-        scaled, limit = (300, 1e140) if X.dtype == np.float64 else (50, 1e17)
-        largest = max(float(X.max()), -float(X.min()))
-        if reset:
-            exponent = int(np.frexp(largest)[1]) if largest else 0
-            self._exponent = exponent if abs(exponent) > scaled and not self._pairwise() else 0
+        limit = 1e140 if X.dtype == np.float64 else 1e17
         if self._exponent:
             with np.errstate(over="ignore"):
                 X = np.ldexp(X, -self._exponent)
@@ -119,7 +137,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
 
     def transform(self, X: Any) -> Array:
         """Embedding of new rows; a row's result does not depend on the other rows."""
-        check_is_fitted(self)
+        if not hasattr(self, "n_features_in_"):
+            check_is_fitted(self)
         return self._map(self._validate(X, reset=False))
 
     def _targets(self, y: Any, X: Any) -> Any:
