@@ -2,8 +2,8 @@
 
     python benchmarks/supervised.py [--splits 10] [--sets coil20 orl yaleb] [--methods LDE LFDA]
 
-Images are averaged over the areas of a 25 × 25 grid. Grey levels from 0 to 1 on COIL-20 and ORL, unit norm on Extended
-Yale B. Embeddings classify by the nearest training row in the embedding.
+Images are averaged over the areas of a 25 × 25 grid. Grey levels from 0 to 1 ("pixel") or images of unit norm ("unit").
+Embeddings classify by the nearest training row in the embedding.
 """
 
 from __future__ import annotations
@@ -21,13 +21,23 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from manifast import LDE, LFDA, RBFDiscriminant, SupervisedIsomap
+from manifast import LDE, LFDA, NSSE, RBFDiscriminant, SupervisedIsomap, SupervisedLaplacianEigenmaps
 from manifast.kernels import knn
 from manifast.metrics import misclassification_rate
 
 SIDE = 25
-SETS = {"coil20": ("pixel", (7, 10, 20)), "orl": ("pixel", (5,)), "yaleb": ("unit", (10, 15))}
+SETS = {
+    "coil20": ("pixel", (7, 10, 20)),
+    "coil20-unit": ("unit", (7, 10, 20)),
+    "orl": ("pixel", (5,)),
+    "yaleb": ("unit", (10, 15)),
+}
 METHODS: dict[str, Callable[[], Any]] = {
+    "NSSE, d = 10": NSSE,
+    "NSSE, d = 7, mu2 = 0.3, mu3 = 30": lambda: NSSE(7),
+    "NSSE, d = 7, mu2 = 1, mu3 = 30": lambda: NSSE(7, mu2=1.0, mu3=30.0),
+    "NSSE, d = 10, mu2 = 5, mu3 = 500": lambda: NSSE(10, mu2=5.0, mu3=500.0),
+    "SupervisedLaplacianEigenmaps": SupervisedLaplacianEigenmaps,
     "LDE": LDE,
     "LFDA": LFDA,
     "kernel LDE": lambda: LDE(kernel="rbf"),
@@ -48,7 +58,7 @@ def area_weights(old: int, new: int) -> np.ndarray:
 def load(name: str, scaling: str) -> tuple[np.ndarray, np.ndarray]:
     """Images as rows, and labels."""
     folder = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data")
-    data = np.load(folder / f"{name}.npz")
+    data = np.load(folder / f"{name.removesuffix('-unit')}.npz")
     images = data["images"] / 255.0
     down, across = (area_weights(size, SIDE) for size in images.shape[1:])
     X = (down @ images @ across.T).reshape(len(images), -1)

@@ -31,7 +31,8 @@ _REFINE = 6  # widths tried inside the bracket
 _BEYOND = 1.4  # how far the search may leave the grid at its ends
 _START = 1.5  # medians
 _PANEL = 256  # rows of the kernel matrix that are made at once
-_KEPT_BYTES = 1 << 28  # for factors of the kernel matrix that may serve again
+_SLACK = 0.999  # of a bound, for rounding
+_KEPT_BYTES = 1 << 29  # for factors of the kernel matrix that may serve again
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Training:
         first, self.groups, counts = unique_rows(rows)
         self.unique = slice(None) if len(first) == self.n else first
         self.roots = np.sqrt(counts)
+        self._distinct = self.squares if len(first) == self.n else self.squares[np.ix_(first, first)]
         ends = np.cumsum(labels.sizes)
         self._slices = [slice(end - size, end) for end, size in zip(ends, labels.sizes, strict=True)]
         self._within = []
@@ -67,7 +69,9 @@ class Training:
             self._within.append(np.diag(W.sum(axis=1)) - W)
         self._factors: dict[float, Array | None] = {}
         self._products: dict[tuple[float, float], Array] = {}
-        self._keep = max(1, int(_KEPT_BYTES // (8 * self.n**2)))
+        # All that a search comes back to, or none: large matrices are rather made again than kept.
+        fit = int(_KEPT_BYTES // (8 * self.n**2))
+        self._keep = fit if fit > len(_COARSE) else 1
 
     def contrasts(self) -> Array:
         """Class indicators."""
@@ -95,8 +99,7 @@ class Training:
 
     def kernel(self, sigma: float) -> Array:
         """Ψ, whose columns of repeated rows are one."""
-        psi = self.squares * (-1.0 / sigma**2)
-        np.exp(psi, out=psi)
+        psi = _gaussian(self.squares, sigma)
         return psi if isinstance(self.unique, slice) else psi[:, self.unique] * self.roots
 
     def embed(self, weights: Weights, sigma: float, d: int, start: Array) -> tuple[Array, Array, Array]:
@@ -111,23 +114,44 @@ class Training:
 
     def coefficients(self, sigma: float, Y: Array) -> Array | None:
         """Ψ^-1 Y, None where Ψ is singular to working precision."""
+        solved = self._solve(sigma, Y[self.unique])
+        return None if solved is None else solved / self.roots[:, None]
+
+    def _solve(self, sigma: float, block: Array) -> Array | None:
+        """Ψ^-1 times a block, repeated rows counted once."""
         if sigma not in self._factors:
             while len(self._factors) >= self._keep:
                 self._factors.pop(next(iter(self._factors)))
-            squares = self.squares
-            if not isinstance(self.unique, slice):
-                squares = squares[np.ix_(self.unique, self.unique)]
-            psi = np.empty(squares.shape)
+            psi = np.empty(self._distinct.shape)
             for begin in range(0, len(psi), _PANEL):  # one triangle is all that a factorisation reads
-                part = np.multiply(squares[begin : begin + _PANEL, begin:], -1.0 / sigma**2)
-                psi[begin : begin + _PANEL, begin:] = np.exp(part, out=part)
+                psi[begin : begin + _PANEL, begin:] = _gaussian(self._distinct[begin : begin + _PANEL, begin:], sigma)
             factor, failed = la.lapack.dpotrf(psi.T, lower=1, clean=0, overwrite_a=1)
             self._factors[sigma] = None if failed else factor
         factor = self._factors[sigma]
-        if factor is None:
-            return None
-        solved: Array = la.lapack.dpotrs(factor, Y[self.unique], lower=1)[0]
-        return solved / self.roots[:, None]
+        return None if factor is None else np.asarray(la.lapack.dpotrs(factor, block, lower=1)[0])
+
+    def cost_bounds(self, weights: Weights, widths: list[float], sigma: float, Y: Array, coef: Array) -> Array:
+        """Lower bounds on the cost of widths, from two products with each kernel matrix instead of a factorisation.
+
+        |Ψ^-1 y|² ≥ (y·v)² / |Ψv|² for any v. It is exact for v = Ψ^-2 y: that of the current width serves all, beside
+        v = y for narrow kernels.
+        """
+        target = Y[self.unique]
+        inner = self._solve(sigma, coef / self.roots[:, None])
+        directions = target if inner is None else np.hstack([target, inner])
+        repeat = directions.shape[1] // target.shape[1]
+        along = np.einsum("ij,ij->j", np.tile(target, repeat), directions)
+        bounds = []
+        for width in widths:
+            lengths = np.zeros(directions.shape[1])
+            for begin in range(0, len(target), _PANEL):
+                rows = slice(begin, begin + _PANEL)
+                image = _gaussian(self._distinct[rows], width) @ directions
+                lengths += np.square(image * self.roots[rows, None]).sum(axis=0)
+            each = np.square(along) / np.maximum(lengths, np.finfo(float).tiny)
+            smallest = each.reshape(repeat, -1).max(axis=0).sum()
+            bounds.append(_SLACK * weights.mu2 * smallest + weights.mu3 / width**2)
+        return np.array(bounds)
 
     def cost(self, weights: Weights, sigma: float, Y: Array) -> float:
         """The part of (10) that σ changes: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
@@ -135,6 +159,12 @@ class Training:
         if coef is None:
             return np.inf
         return float(weights.mu2 * np.square(coef).sum() + weights.mu3 / sigma**2)
+
+
+def _gaussian(squares: Array, sigma: float) -> Array:
+    """exp(-d²/σ²) of squared distances."""
+    psi = squares * (-1.0 / sigma**2)
+    return np.exp(psi, out=psi)
 
 
 @dataclass(frozen=True)
@@ -184,7 +214,7 @@ def learn(
         if settled or candidates is None or step == max_iter:
             break
         now = float(weights.mu2 * np.square(coef).sum() + weights.mu3 / sigma**2)
-        best, cost = best_width(training, weights, Y, sigma, now, candidates)
+        best, cost = best_width(training, weights, Y, coef, sigma, candidates)
         settled = abs(best - sigma) <= (0.0 if len(candidates) else tol) * sigma
         if settled:
             break
@@ -205,15 +235,14 @@ def learn(
 
 
 def best_width(
-    training: Training, weights: Weights, Y: Array, sigma: float, now: float, candidates: Array
+    training: Training, weights: Weights, Y: Array, coef: Array, sigma: float, candidates: Array
 ) -> tuple[float, float]:
     """Step 5 of Algorithm 1: the width of smallest cost (13) among the candidates and the current one, and that cost.
 
-    `now` is the cost of the current width. Without candidates a coarse grid brackets the minimum, and a search inside
-    the bracket refines it. The widths go up from the current one, then down: whichever has μ3/σ² above the best cost so
-    far cannot win, and beyond a width whose kernel matrix is singular to working precision all others are so as well.
+    Candidates are tried in the order of lower bounds on their costs, until these are above the best cost: the result is
+    that of trying all. Without candidates a coarse grid brackets the minimum, and a search inside refines it.
     """
-    costs = {sigma: now}
+    costs = {sigma: float(weights.mu2 * np.square(coef).sum() + weights.mu3 / sigma**2)}
 
     def cost(width: float) -> float:
         if width not in costs:
@@ -223,19 +252,16 @@ def best_width(
     def best() -> float:
         return min(costs, key=lambda width: (costs[width], width))
 
-    grid = np.sort(candidates if len(candidates) else training.median * np.array(_COARSE))
-    for width in map(float, grid[grid > sigma]):
-        if np.isinf(cost(width)):
+    grid = sorted({sigma, *map(float, candidates if len(candidates) else training.median * np.array(_COARSE))})
+    bounds = training.cost_bounds(weights, grid, sigma, Y, coef)
+    for at in np.argsort(bounds, kind="stable"):
+        if bounds[at] > min(costs.values()):
             break
-    for width in map(float, grid[grid < sigma][::-1]):
-        if weights.mu3 / width**2 > min(costs.values()):
-            break
-        cost(width)
+        cost(grid[at])
     if not len(candidates):
-        known = sorted(costs)
-        at = known.index(best())
-        below = known[at - 1] if at else known[at] / _BEYOND
-        above = known[at + 1] if at + 1 < len(known) else known[at] * _BEYOND
+        at = grid.index(best())
+        below = grid[at - 1] if at else grid[at] / _BEYOND
+        above = grid[at + 1] if at + 1 < len(grid) else grid[at] * _BEYOND
         minimize_scalar(
             lambda t: min(cost(float(np.exp(t))), 1e300),
             bounds=(np.log(below), np.log(above)),
@@ -352,12 +378,8 @@ class NSSE(SupervisedEmbedding):
         max_iter, tol = as_count(self.max_iter, "max_iter"), as_number(self.tol, "tol", minimum=0.0)
         k = None if self.n_neighbors is None else as_count(self.n_neighbors, "n_neighbors")
         if training is None:
-            beta = heat_width(X, self._in_units(self.beta, 2))
-            distinct = len(unique_rows(X)[0])
-            d = check_components(self.n_components, distinct, "the number of different rows")
-            training = Training(X, y, k, beta)
-        else:
-            d = check_components(self.n_components, len(training.roots), "the number of different rows")
+            training = Training(X, y, k, heat_width(X, self._in_units(self.beta, 2)))
+        d = check_components(self.n_components, len(training.roots), "the number of different rows")
         unit = training.median if self.relative else float(np.ldexp(1.0, -self._exponent))
         start = widths["sigma"] or widths["sigma_init"]
         return {
