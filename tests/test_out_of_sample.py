@@ -69,11 +69,15 @@ def test_every_estimator_with_every_extension(split, estimator, extension, reque
         warnings.simplefilter("ignore", UserWarning)
         model = clone(estimator).set_params(extension=extension)
         if extension == "nystrom" and isinstance(estimator, manifast.LabelEncoding):
-            pytest.skip("label indicators have Rayleigh quotients near 1, which the Nyström formula cannot reach")
+            with pytest.raises(ValueError, match="within 1e-3 of 1: use fewer components or another extension"):
+                model.fit(X, y)
+            return
         model.fit(X, y)
         mapped = model.transform(new)
     assert mapped.shape == (200, model.embedding_.shape[1])
-    accuracy = KNeighborsClassifier(1).fit(model.embedding_, y).score(mapped, y_new)
+    # Triangulation brings embeddings other than Isomap's back turned and stretched, training rows as well as new ones.
+    known = model.transform(X) if extension == "landmark_isomap" else model.embedding_
+    accuracy = KNeighborsClassifier(1).fit(known, y).score(mapped, y_new)
     print(f"{type(estimator).__name__:<28} {extension:<16} {100 * accuracy:5.1f} %")
     assert accuracy > 0.4  # chance is 0.1
 
