@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from manifast import LGRM, FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast._labels import Labels
-from manifast.graphs import class_graphs
+from manifast.graphs import class_graphs, knn_graph
 from manifast.kernels import knn, laplacian
-from manifast.objectives import class_laplacian, supervised
-from manifast.smoothers import KernelRidgeSmoother
+from manifast.objectives import class_laplacian, laplacian_eigenmaps, supervised
+from manifast.smoothers import GaussianSmoother, KernelRidgeSmoother
 from manifast.spectral import smallest_eigenvectors
 
 ALL = [
@@ -261,6 +261,26 @@ def test_a_supervised_objective_with_a_kernel_ridge_smoother(classes):
     dual, intercept = smoother.fit(Y)
     model = LGRM(3, local=A, mu=2.0, gamma=0.1, sigma=3.0).fit(X)  # the same as an estimator
     np.testing.assert_allclose(K @ dual + intercept, model.transform(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_the_smoother_of_nsse_with_other_objectives(classes, labelled):
+    """Without labels the constant is left out: the smallest eigenvectors orthogonal to it."""
+    X, y = classes
+    W = knn_graph(X, 6)
+    objective = laplacian_eigenmaps(W)
+    if labelled:
+        objective = supervised(*class_graphs(X, y, n_neighbors_between=3), labels_of(y), mu=0.5)
+    smoother = GaussianSmoother(X, sigma=2.0)
+    values, Y, coef = smoother.smallest(objective, 3, weight=0.05)
+    psi = oracles.gaussian(X, X, 2.0)
+    inverse = np.linalg.inv(psi)
+    H = np.eye(len(X)) - (0.0 if labelled else 1.0) / len(X)
+    A = H @ (objective.A.toarray() + 0.05 * inverse @ inverse) @ H + 1e3 * (np.eye(len(X)) - H)
+    expected = np.linalg.eigh(A)
+    np.testing.assert_allclose(values, expected[0][:3], rtol=1e-5)
+    assert oracles.largest_angle(Y, expected[1][:, :3]) < 1e-4
+    np.testing.assert_allclose(psi @ coef, Y, atol=1e-9)
 
 
 @pytest.mark.process

@@ -2,7 +2,7 @@
 
 Ridge regression with bias, in the space of a kernel or of the features themselves. For an embedding Y it leaves
 tr(Y' R Y) with R = H - HKH (HKH + γI)^-1 = γ H (HKH + γI)^-1 H (LGRM eqs. 13 to 18), and its solution predicts new rows
-(LGRM eq. 22).
+(LGRM eq. 22). Gaussian interpolation: the penalty of NSSE.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
+from manifast._davidson import smallest_coefficients
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, is_sparse
-from manifast.spectral import LowRankSum
+from manifast.kernels import gaussian
+from manifast.spectral import LowRankSum, fix_signs, matrix_norm
 
 
 class KernelRidgeSmoother:
@@ -147,3 +149,48 @@ class LinearRidgeSmoother:
         floor = 1e-14 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
         coef = self._axes @ (np.where(total > floor, 1.0 / np.maximum(total, floor), 0.0)[:, None] * moments)
         return coef, mean - self._mean @ coef
+
+
+class GaussianSmoother:
+    """Gaussian interpolation of rows X with width sigma: the penalty Ψ^-2 of NSSE (6), and the map C = Ψ^-1 Y.
+
+    Ψ^-2 is never formed: `smallest` solves for coefficients.
+
+    Examples
+    --------
+    Laplacian eigenmaps whose embedding is easy to interpolate:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast.graphs import knn_graph
+    >>> from manifast.kernels import rbf_apply
+    >>> from manifast.objectives import laplacian_eigenmaps
+    >>> from manifast.smoothers import GaussianSmoother
+    >>> X = load_digits().data
+    >>> objective, smoother = laplacian_eigenmaps(knn_graph(X[:300])), GaussianSmoother(X[:300], sigma=40.0)
+    >>> values, Y, coef = smoother.smallest(objective, 2, weight=1e-3)
+    >>> rbf_apply(X[300:], X[:300], coef, sigma=40.0).shape
+    (1497, 2)
+    """
+
+    def __init__(self, X: Array, sigma: float) -> None:
+        self._psi = gaussian(np.asarray(X, dtype=np.float64), sigma=sigma)
+
+    def smallest(self, objective: Any, k: int, weight: float) -> tuple[Array, Array, Array]:
+        """The k smallest eigenvalues of A + weight Ψ^-2, Y with Y'Y = I, and C with ΨC = Y.
+
+        Where the objective leaves the constant out, Y is orthogonal to it up to a millionth.
+        """
+        A, n = objective.A, len(self._psi)
+        size = matrix_norm(A)
+        far = _FAR * size / n if objective.drop_constant else 0.0
+
+        def apply(block: Array) -> Array:
+            image: Array = np.asarray(A @ block) + far * block.sum(axis=0)
+            return image
+
+        values, coef, Y = smallest_coefficients(apply, self._psi, weight, k, floor=-size)
+        turned = fix_signs(Y)
+        return values, turned, coef * np.where(np.einsum("ij,ij->j", Y, turned) < 0, -1.0, 1.0)
+
+
+_FAR = 1e6  # where the constant is moved to, relative to the objective

@@ -173,6 +173,19 @@ def fix_signs(vectors: Array) -> Array:
     return (vectors * signs).astype(vectors.dtype, copy=False)
 
 
+def matrix_norm(A: Any) -> float:
+    """A bound on the size of all eigenvalues, never 0."""
+    if isinstance(A, LowRankSum):
+        # What is subtracted from a matrix that stays semidefinite makes it no larger.
+        added = np.maximum(A.weights, 0.0) * np.square(A.factor).sum(axis=0)
+        return matrix_norm(A.sparse) + float(added.sum())
+    if isinstance(A, np.ndarray):
+        largest = max(float(np.abs(A[i : i + 256]).sum(axis=1).max()) for i in range(0, len(A), 256))
+    else:
+        largest = abs(A).sum(axis=1).max()
+    return float(largest) or 1.0
+
+
 class _Problem:
     """A z = λ B z with known eigenvectors to leave out. A diagonal B is divided out: A becomes B^-1/2 A B^-1/2."""
 
@@ -181,8 +194,8 @@ class _Problem:
         self.n = int(A.shape[0])
         self._roots = roots  # of the diagonal B that was divided out
         self._factor: SparseCholesky | None = None
-        self.scale = 1.0 if isinstance(A, LinearOperator) else self._norm(A)
-        self.b_scale = 1.0 if B is None else self._norm(B)
+        self.scale = 1.0 if isinstance(A, LinearOperator) else matrix_norm(A)
+        self.b_scale = 1.0 if B is None else matrix_norm(B)
 
     @classmethod
     def of(cls, A: Any, B: Any, null: Any, check: bool = True) -> _Problem:
@@ -206,19 +219,6 @@ class _Problem:
             triangle = la.cholesky(vectors.T @ product)
             vectors = la.solve_triangular(triangle, vectors.T, trans="T").T
         return cls(A, B, vectors, roots, given)
-
-    @staticmethod
-    def _norm(A: Any) -> float:
-        """A bound on the size of all eigenvalues."""
-        if isinstance(A, LowRankSum):
-            # What is subtracted from a matrix that stays semidefinite makes it no larger.
-            added = np.maximum(A.weights, 0.0) * np.square(A.factor).sum(axis=0)
-            return _Problem._norm(A.sparse) + float(added.sum())
-        if isinstance(A, np.ndarray):
-            largest = max(float(np.abs(A[i : i + 256]).sum(axis=1).max()) for i in range(0, len(A), 256))
-        else:
-            largest = abs(A).sum(axis=1).max()
-        return float(largest) or 1.0
 
     @cached_property
     def graph(self) -> sp.csr_array | None:

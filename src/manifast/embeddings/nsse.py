@@ -104,6 +104,8 @@ class Training:
 
     def embed(self, weights: Weights, sigma: float, d: int, start: Array) -> tuple[Array, Array, Array]:
         """Step 4 of Algorithm 1: eigenvalues, coefficients and Y of the smallest eigenvectors of (12)."""
+        if self._keep == 1:
+            self._factors.clear()  # too large to keep one beside what follows
         apply, psi, floor = self.objective(weights.mu1), self.kernel(sigma), -weights.mu1 * self.n
         product = self._products.get((sigma, weights.mu1))
         if product is None:
