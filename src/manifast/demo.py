@@ -33,7 +33,7 @@ def demo(output: str) -> list[Line]:
 
     X, y = load_digits(return_X_y=True)
     print(f"{TRAINING} digits embedded in 10 dimensions; {len(X) - TRAINING} others mapped, and named by their nearest")
-    print(f"\n{"method":<31} {"map for new rows":<24} {'1-NN error':>10} {'fit':>10} {'per new row':>12}")
+    print(f"\n{'method':<31} {'map for new rows':<24} {'1-NN error':>10} {'fit':>10} {'per new row':>12}")
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the digits fall into components, which are joined
@@ -43,7 +43,7 @@ def demo(output: str) -> list[Line]:
             times = f"{1e3 * line.fit:>7.1f} ms {1e6 * line.per_row:>9.1f} µs"
             print(f"{line.method:<31} {line.map:<24} {line.error:>8.1f} % {times}", flush=True)
         pixels = nearest_error(X[:TRAINING], y[:TRAINING], X[TRAINING:], y[TRAINING:])
-        print(f"{"all 64 pixels":<31} {'':<24} {pixels:>8.1f} %")
+        print(f"{'all 64 pixels':<31} {'':<24} {pixels:>8.1f} %")
         draw(X, y, Path(output))
     return lines
 
