@@ -202,13 +202,7 @@ class KernelRidge(Extension):
         kernel = Kernel.of(self.kernel, X, sigma=self.sigma, degree=self.degree, coef0=self.coef0)
         dtype = np.result_type(X.dtype, Y.dtype)
         wide = Y.astype(np.float64)
-        if self.fit_intercept:
-            dual, intercept = KernelRidgeSmoother(kernel.matrix(X), alpha).fit(wide)
-        else:
-            K = kernel.matrix(X)
-            K.flat[:: len(K) + 1] += alpha
-            factor = la.cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
-            dual, intercept = la.cho_solve(factor, wide, check_finite=False), np.zeros(Y.shape[1])
+        dual, intercept = KernelRidgeSmoother(kernel.matrix(X), alpha, bias=self.fit_intercept).fit(wide)
         self._kernel = kernel
         self._X = None if kernel.name == "precomputed" else X
         self.dual_coef_ = settle(dual, wide, dtype)

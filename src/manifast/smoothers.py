@@ -1,13 +1,15 @@
 """Smoothers (R, f): a penalty that keeps an embedding predictable from X, and the map f that goes with it.
 
-Ridge regression with bias, in the space of a kernel or of the features themselves. For an embedding Y it leaves
-tr(Y' R Y) with R = H - HKH (HKH + γI)^-1 = γ H (HKH + γI)^-1 H (LGRM eqs. 13 to 18), and its solution predicts new rows
-(LGRM eq. 22). Gaussian interpolation: the penalty of NSSE.
+Ridge regression in the space of a kernel or of the features themselves. With bias it leaves tr(Y' R Y) of an embedding
+Y, R = H - HKH (HKH + γI)^-1 = γ H (HKH + γI)^-1 H (LGRM eqs. 13 to 18), and its solution predicts new rows (LGRM
+eq. 22). Without bias H is the identity. The elastic penalties are the same: SEE's (13) is μγ R with bias and the linear
+kernel, (15) is μγ R without bias, both for a ridge of 1/γ. Gaussian interpolation: the penalty of NSSE.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,45 +23,82 @@ from manifast.kernels import gaussian
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm
 
 
+@dataclass(frozen=True)
+class RidgePenalty:
+    """weight · (I - Φ (Φ'Φ + diag(ridges))^-1 Φ') for a factor Φ (n, r): a constant column without ridge is the bias."""
+
+    weight: float
+    factor: Array
+    ridges: Array
+
+    def toarray(self) -> Array:
+        """The matrix itself."""
+        inside = self.factor.T @ self.factor
+        inside.flat[:: len(inside) + 1] += self.ridges
+        scale = 1.0 / np.sqrt(inside.diagonal())
+        factor = la.cho_factor(inside * scale * scale[:, None], lower=True, check_finite=False)
+        scaled = self.factor * scale
+        penalty: Array = -self.weight * (scaled @ la.cho_solve(factor, scaled.T, check_finite=False))
+        penalty.flat[:: len(penalty) + 1] += self.weight
+        return penalty
+
+
 class KernelRidgeSmoother:
-    """Kernel ridge regression with bias on a kernel matrix K (n, n), which is overwritten.
+    """Kernel ridge regression, with bias or without, on a kernel matrix K (n, n), which is overwritten.
 
     A smooth kernel is numerically of low rank: then HKH = ZZ' to rounding, and a factor Z of few columns stands for it.
     """
 
-    def __init__(self, K: Array, ridge: float) -> None:
-        self._means, self._ridge = K.mean(axis=0), ridge
-        K -= self._means
-        K -= (self._means - self._means.mean())[:, None]
+    def __init__(self, K: Array, ridge: float, *, bias: bool = True) -> None:
+        self._bias, self._ridge = bias, ridge
+        if bias:
+            self._means = K.mean(axis=0)
+            K -= self._means
+            K -= (self._means - self._means.mean())[:, None]
         self._centred = K  # HKH
         self._low = low_rank_factor(K, ridge)
         self._factor = _factor(K if self._low is None else self._low.T @ self._low, ridge)
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · γ H (HKH + γI)^-1 H (eqs. 18 and 19), dense, or sparse plus low rank but for constants."""
-        n = len(self._centred)
         if self._low is not None:
             # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
             whitened: Array = la.solve_triangular(self._factor[0], self._low.T, lower=True, check_finite=False).T
             return _low_rank_sum(A, weight, whitened, np.full(whitened.shape[1], -weight))
+        penalty = self._dense_penalty(weight)
+        penalty += A.toarray() if is_sparse(A) else A
+        return penalty
+
+    def penalty(self, weight: float) -> Any:
+        """weight · γ H (HKH + γI)^-1 H, exactly so for constants: a `RidgePenalty`, or dense."""
+        if self._low is None:
+            return self._dense_penalty(weight)
+        factor, ridges = self._low, np.full(self._low.shape[1], self._ridge)
+        return RidgePenalty(weight, *_with_bias(factor, ridges)) if self._bias else RidgePenalty(weight, factor, ridges)
+
+    def _dense_penalty(self, weight: float) -> Array:
         penalty, info = la.lapack.dpotri(self._factor[0], lower=1)
         if info:
             raise la.LinAlgError("the kernel matrix is singular: raise gamma")
         penalty *= weight * self._ridge
-        penalty -= weight / n  # H commutes with HKH, and rows of the inverse sum to 1/γ: this centres both sides
+        if self._bias:
+            # H commutes with HKH, and rows of the inverse sum to 1/γ: this centres both sides
+            penalty -= weight / len(penalty)
         penalty = np.tril(penalty)
         penalty += np.tril(penalty, -1).T
-        penalty += A.toarray() if is_sparse(A) else A
         return penalty
 
     def fit(self, Y: Array) -> tuple[Array, Array]:
         """Dual coefficients and intercept: f(x) = Σ_i dual_i K(x, x_i) + intercept (eqs. 20 to 22)."""
-        target = Y - Y.mean(axis=0)
+        mean = Y.mean(axis=0) if self._bias else np.zeros(Y.shape[1])
+        target = Y - mean
         dual = self._solve(target)
         if self._low is not None:  # what the low rank left out, and the cancellation in I - Z(...)Z'
             dual += self._solve(target - self._centred @ dual - self._ridge * dual)
+        if not self._bias:
+            return dual, mean
         dual -= dual.mean(axis=0)
-        return dual, Y.mean(axis=0) - self._means @ dual
+        return dual, mean - self._means @ dual
 
     def _solve(self, block: Array) -> Array:
         """(HKH + γI)^-1 times a block."""
@@ -94,6 +133,11 @@ def _low_rank_sum(A: Any, weight: float, factor: Array, weights: Array) -> Any:
     """A + weight I + U diag(c) U' as a sum, or as a plain sparse matrix where U has no column."""
     raised = sp.csr_array(A) + weight * sp.eye_array(A.shape[0], format="csr")
     return LowRankSum(raised, factor, weights) if factor.shape[1] else sp.csr_array(raised)
+
+
+def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
+    """The factor of a `RidgePenalty` with a constant column, which has no ridge."""
+    return np.column_stack([factor, np.ones(len(factor))]), np.append(ridges, 0.0)
 
 
 _LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
@@ -135,10 +179,20 @@ class LinearRidgeSmoother:
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
+        scores, values = self._scores()
+        return _low_rank_sum(A, weight, scores, -weight / (values + self._ridge))
+
+    def penalty(self, weight: float) -> RidgePenalty:
+        """weight · (H - X_c (X_c'X_c + γI)^-1 X_c')."""
+        scores, values = self._scores()
+        return RidgePenalty(weight, *_with_bias(scores, np.full(len(values), self._ridge)))
+
+    def _scores(self) -> tuple[Array, Array]:
+        """The centred rows on their principal axes, and the squared lengths of these columns."""
         kept = self._values > 1e-14 * self._values.max(initial=0.0)
         axes = self._axes[:, kept]
         scores = np.asarray(self._X @ axes) - (self._mean @ axes if is_sparse(self._X) else 0.0)
-        return _low_rank_sum(A, weight, scores, -weight / (self._values[kept] + self._ridge))
+        return scores, self._values[kept]
 
     def fit(self, Y: Array) -> tuple[Array, Array]:
         """Coefficients (p, d) and intercept: f(x) = x·coef + intercept."""

@@ -1,0 +1,229 @@
+"""Linear systems of embeddings and label propagation: sparse, plus a diagonal, plus the low rank of a smoother.
+
+The rules, for a symmetric positive definite S with many right-hand sides:
+
+* sparse S: a sparse Cholesky factor while its predicted work is small, else a dense one while S is small. Beyond that
+  conjugate gradients on a block of columns, preconditioned by the diagonal, to a relative residual of 1e-10.
+* dense S: a dense Cholesky factor.
+* S + R with the penalty R of a smoother: the solver of S + cI and the Woodbury formula, arranged so that nothing
+  cancels however large or small the weight c is; a dense R is added.
+
+Where rounding leaves S singular the smallest jitter that helps is added, with a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from manifast._factor import SparseCholesky
+from manifast._validation import Array, is_sparse
+from manifast.smoothers import RidgePenalty
+
+__all__ = ["PenalizedSystem", "spd_solver"]
+
+Operator = Callable[[Array], Array]
+
+_DIRECT_FLOPS = 3e10  # a factor of this much work takes as long as the iteration on some hundred columns
+_DENSE_ROWS = 4000  # below, a dense factor takes no longer than that
+_COLUMNS = 64  # iterated together: blocks of 50,000 rows are 25 MB each
+_TOLERANCE = 1e-10  # relative residual at which a column counts as solved
+_MAX_ITER = 3000
+_GROUNDED = 1e-12  # what a component's rows must add up to, relative to its diagonal, to be clear of rounding
+
+
+def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -> Operator:
+    """The function that maps right-hand sides (n, m) to S^-1 times them.
+
+    Parameters
+    ----------
+    S : array or sparse matrix of shape (n, n)
+        Symmetric and positive definite, as a Laplacian plus a diagonal that is positive somewhere in every component.
+        Where rounding hides that, a jitter is added to it, with a warning.
+    n_threads : int, optional
+    verbose : bool, default False
+        Print what was chosen and how it went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from manifast.systems import spd_solver
+    >>> solve = spd_solver(sp.csr_array(np.array([[2.0, -1.0], [-1.0, 1.0]])))
+    >>> solve(np.array([[1.0], [0.0]]))
+    array([[1.],
+           [1.]])
+    """
+    if not is_sparse(S):
+        return _dense_solver(np.asarray(S, dtype=np.float64))
+    S = _grounded(sp.csr_array(S, dtype=np.float64))
+    cholesky = SparseCholesky(S, max_flops=_DIRECT_FLOPS, n_threads=n_threads)
+    direct = cholesky.feasible
+    if verbose:
+        method = "sparse factor" if direct else "dense factor" if len(S.indptr) <= _DENSE_ROWS else "iteration"
+        print(f"spd_solver: n = {S.shape[0]}, {method}", flush=True)
+    if direct:
+        for jitter in _jitters(float(S.diagonal().max(initial=0.0)), S.shape[0]):
+            try:
+                cholesky.factor(S, jitter)
+            except la.LinAlgError:
+                continue
+            _report(jitter)
+            return lambda block: cholesky.solve(np.ascontiguousarray(block))
+        raise _NOT_DEFINITE
+    if S.shape[0] <= _DENSE_ROWS:
+        return _dense_solver(S.toarray())
+    return lambda block: _conjugate_gradients(S, block, verbose)
+
+
+class PenalizedSystem:
+    """(S + R) X = B with the penalty R of a smoother.
+
+    Parameters
+    ----------
+    S : array or sparse matrix of shape (n, n)
+        Symmetric and positive semidefinite; S + R must be positive definite.
+    penalty : RidgePenalty or array of shape (n, n)
+        R, as `penalty` of a smoother gives it.
+    n_threads : int, optional
+    verbose : bool, default False
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from manifast.smoothers import LinearRidgeSmoother
+    >>> from manifast.systems import PenalizedSystem
+    >>> smoother = LinearRidgeSmoother(np.array([[0.0], [1.0], [2.0]]), ridge=0.01)
+    >>> labelled = sp.diags_array([1e6, 0.0, 1e6])  # two values known, the third predicted by the regression
+    >>> PenalizedSystem(labelled, smoother.penalty(1.0)).solve(np.array([[0.0], [0.0], [1e6]])).round(3)
+    array([[0. ],
+           [0.5],
+           [1. ]])
+    """
+
+    def __init__(self, S: Any, penalty: Any, *, n_threads: int | None = None, verbose: bool = False) -> None:
+        if not isinstance(penalty, RidgePenalty):
+            self._inner = _dense_solver(penalty + (S.toarray() if is_sparse(S) else S))
+            self._weight, self._solved = 0.0, np.empty((len(penalty), 0))
+            return
+        # With E = S + cI and R = cI - cΦ(Φ'Φ + Λ)^-1Φ' the Woodbury formula reads
+        # (S + R)^-1 = E^-1 + c E^-1 Φ (Λ + Φ'E^-1 SΦ)^-1 Φ'E^-1, a sum: I - cE^-1 = E^-1 S has taken the cancellation.
+        self._weight = penalty.weight
+        n, factor = len(penalty.factor), penalty.factor
+        raised = S + penalty.weight * (sp.eye_array(n, format="csr") if is_sparse(S) else np.eye(n))
+        self._inner = spd_solver(raised, n_threads=n_threads, verbose=verbose)
+        self._solved = self._inner(factor)
+        core = self._solved.T @ np.asarray(S @ factor)
+        core = 0.5 * (core + core.T) + np.diag(penalty.ridges)
+        scale = np.sqrt(np.maximum(core.diagonal(), np.finfo(float).tiny))
+        self._solved /= scale
+        self._core = _factor(core / scale / scale[:, None])
+
+    def solve(self, B: Array) -> Array:
+        """The solution X (n, m) for right-hand sides B (n, m)."""
+        solution = self._inner(B)
+        if self._solved.shape[1]:
+            solution += self._solved @ (self._weight * la.cho_solve(self._core, self._solved.T @ B, check_finite=False))
+        return solution
+
+
+_NOT_DEFINITE = ValueError("the graph must give a positive definite system. Got one that is not, even with a jitter.")
+
+
+def _jitters(size: float, n: int) -> list[float]:
+    return [0.0, *(n * np.finfo(float).eps * size * 10.0**e for e in range(8))]
+
+
+def _report(jitter: float) -> None:
+    if jitter:
+        warnings.warn(
+            f"the system is singular to working precision: {jitter:.1g} was added to its diagonal. Use larger mu or "
+            "gamma, or a graph in which every row reaches a label.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _factor(matrix: Array) -> tuple[Array, bool]:
+    """Cholesky factor, with the smallest jitter that makes it succeed."""
+    for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
+        shifted = np.array(matrix, order="F")
+        shifted.flat[:: len(shifted) + 1] += jitter
+        try:
+            factor: tuple[Array, bool] = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except la.LinAlgError:
+            continue
+        _report(jitter)
+        return factor
+    raise _NOT_DEFINITE
+
+
+def _dense_solver(matrix: Array) -> Operator:
+    factor = _factor(matrix)
+    return lambda block: np.asarray(la.cho_solve(factor, block, check_finite=False))
+
+
+def _grounded(S: sp.csr_array) -> sp.csr_array:
+    """S, raised in components whose rows add up to nothing but rounding: there constants would be free."""
+    count, labels = connected_components(S, directed=False)
+    diagonal = S.diagonal()
+    ground = np.bincount(labels, S.sum(axis=1), count)
+    free = ground < _GROUNDED * np.bincount(labels, diagonal, count)
+    if not free.any():
+        return S
+    raised = np.where(free[labels], 1e2 * _GROUNDED * diagonal, 0.0)
+    _report(float(raised.max()))
+    return sp.csr_array(S + sp.diags_array(raised, format="csr"))
+
+
+def _conjugate_gradients(S: sp.csr_array, B: Array, verbose: bool) -> Array:
+    """Columns of S^-1 B, some at a time, each to its own relative residual."""
+    solution = np.empty((len(B), B.shape[1]))
+    inverse = 1.0 / S.diagonal()[:, None]
+    worst = 0.0
+    for begin in range(0, B.shape[1], _COLUMNS):
+        part = slice(begin, begin + _COLUMNS)
+        solution[:, part], n_iter, residual = _iterate(S, np.ascontiguousarray(B[:, part]), inverse)
+        worst = max(worst, residual)
+        if verbose:
+            done = min(part.stop, B.shape[1])
+            print(f"spd_solver: {done} of {B.shape[1]} columns, {n_iter} iterations, residual {residual:.1e}")
+    if worst > 100 * _TOLERANCE:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the linear system was solved to relative residuals of {worst:.1e} only. Use larger mu or gamma, or a "
+            "graph in which every row reaches a label.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return solution
+
+
+def _iterate(S: sp.csr_array, B: Array, inverse: Array) -> tuple[Array, int, float]:
+    """Conjugate gradients on the columns of B: solutions, iterations, and the largest relative residual."""
+    size = np.maximum(la.norm(B, axis=0), np.finfo(float).tiny)
+    x, r = np.zeros_like(B), B.copy()
+    z = inverse * r
+    p = z.copy()
+    energy = np.einsum("ij,ij->j", r, z)
+    for n_iter in range(_MAX_ITER + 1):
+        residual = float((np.sqrt(np.einsum("ij,ij->j", r, r)) / size).max(initial=0.0))
+        if residual <= _TOLERANCE or n_iter == _MAX_ITER:
+            break
+        q = S @ p
+        step = energy / np.maximum(np.einsum("ij,ij->j", p, q), np.finfo(float).tiny)
+        x += step * p
+        r -= step * q
+        np.multiply(inverse, r, out=z)
+        before, energy = energy, np.einsum("ij,ij->j", r, z)
+        p *= energy / np.maximum(before, np.finfo(float).tiny)
+        p += z
+    return x, n_iter, residual
