@@ -32,6 +32,8 @@ ABOVE_THE_KERNELS = (
     "test_rbf_discriminant",
     "test_supervised_isomap",
     "test_theory",
+    "test_semisupervised",
+    "test_systems",
 )
 
 

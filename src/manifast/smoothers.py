@@ -25,7 +25,7 @@ from manifast.spectral import LowRankSum, fix_signs, matrix_norm
 
 @dataclass(frozen=True)
 class RidgePenalty:
-    """weight · (I - Φ (Φ'Φ + diag(ridges))^-1 Φ') for a factor Φ (n, r): a constant column without ridge is the bias."""
+    """weight · (I - Φ (Φ'Φ + diag(ridges))^-1 Φ'), Φ (n, r): a constant column without ridge is the bias."""
 
     weight: float
     factor: Array
@@ -77,6 +77,7 @@ class KernelRidgeSmoother:
         return RidgePenalty(weight, *_with_bias(factor, ridges)) if self._bias else RidgePenalty(weight, factor, ridges)
 
     def _dense_penalty(self, weight: float) -> Array:
+        penalty: Array
         penalty, info = la.lapack.dpotri(self._factor[0], lower=1)
         if info:
             raise la.LinAlgError("the kernel matrix is singular: raise gamma")
@@ -140,6 +141,7 @@ def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
     return np.column_stack([factor, np.ones(len(factor))]), np.append(ridges, 0.0)
 
 
+_RANK = 1e-14  # squared lengths of principal axes below this, relative to the largest, are rounding
 _LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
 
 
@@ -164,18 +166,28 @@ def low_rank_factor(K: Array, ridge: float) -> Array | None:
 
 
 class LinearRidgeSmoother:
-    """Ridge regression with bias on the features X (n, p): the linear kernel without its n × n matrix."""
+    """Ridge regression with bias on the features X (n, p): the linear kernel without its n × n matrix where p < n."""
 
     def __init__(self, X: Any, ridge: float) -> None:
+        n, p = X.shape
         self._mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         self._X, self._ridge = X, ridge
-        if is_sparse(X):
-            scatter = (X.T @ X).toarray() - X.shape[0] * np.outer(self._mean, self._mean)
-        else:
+        if not is_sparse(X):
             self._X = X - self._mean  # first, so that an offset costs no accuracy
-            scatter = self._X.T @ self._X
-        self._values, self._axes = la.eigh(0.5 * (scatter + scatter.T))
+        products = self._X.T @ self._X if p <= n else self._X @ self._X.T
+        if is_sparse(X):
+            products = products.toarray()
+            if p <= n:
+                products -= n * np.outer(self._mean, self._mean)
+            else:
+                products -= products.mean(axis=0)
+                products -= products.mean(axis=1)[:, None]
+        self._values, self._axes = la.eigh(0.5 * (products + products.T))
         self._values = np.maximum(self._values, 0.0)
+        if p > n:  # the axes of the features from those of the rows
+            kept = self._values > _RANK * self._values.max()
+            self._values = self._values[kept]
+            self._axes = np.asarray(self._X.T @ (self._axes[:, kept] / np.sqrt(self._values)))
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
@@ -189,7 +201,7 @@ class LinearRidgeSmoother:
 
     def _scores(self) -> tuple[Array, Array]:
         """The centred rows on their principal axes, and the squared lengths of these columns."""
-        kept = self._values > 1e-14 * self._values.max(initial=0.0)
+        kept = self._values > _RANK * self._values.max(initial=0.0)
         axes = self._axes[:, kept]
         scores = np.asarray(self._X @ axes) - (self._mean @ axes if is_sparse(self._X) else 0.0)
         return scores, self._values[kept]

@@ -302,13 +302,6 @@ class SpectralRegression(_Projection):
         self, X: Any, kernel: Kernel | None, objective: objectives.Objective, d: int, alpha: float
     ) -> tuple[Array, Array]:
         smoother: Any
-        if kernel is None and X.shape[1] > X.shape[0] and alpha > 0:
-            # More features than rows: the same through inner products.
-            products = _as_dense(X @ X.T)
-            smoother = KernelRidgeSmoother(products, alpha)
-            self.eigenvalues_, Y = solve(objective, objective.A, d, np.float64, self.verbose)
-            dual, intercept = smoother.fit(Y)
-            return np.asarray(X.T @ dual), intercept
         if kernel is None:
             smoother = LinearRidgeSmoother(X.astype(np.float64), alpha)
         else:
