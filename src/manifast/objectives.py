@@ -114,6 +114,21 @@ def class_laplacian(W: Any, labels: Labels, normalized: bool) -> Any:
     return LowRankSum(sp.diags_array(degrees, format="csr"), factor, values)
 
 
+def margins(codes: Array, count: int) -> tuple[Array, Array]:
+    """M_l and the diagonal D_l of the margin between classes (SEE eqs. 2 to 6) for rows of classes 0 … count - 1.
+
+    A row's margin is its mean squared distance to other classes less that to its own. With S^w and S^b the matrices of
+    these means, D^b the column sums of S^b: M_l = 3I + D^b + S^b + S^b' - 2S^w and D_l = I + D^b.
+    """
+    hot: Array = (codes[:, None] == np.arange(count)).astype(np.float64)
+    sizes, total = hot.sum(axis=0), len(codes)
+    same: Array = hot @ hot.T
+    within = same / sizes[codes][:, None]
+    between = (1.0 - same) / (total - sizes[codes])[:, None]
+    D = 1.0 + between.sum(axis=0)
+    return np.diag(2.0 + D) + between + between.T - 2.0 * within, D
+
+
 def given(A: Any, n: int) -> Objective:
     """A local Laplacian of the user's own: symmetric, with rows that sum to zero."""
     A = sp.csr_array(A, dtype=np.float64) if is_sparse(A) else np.asarray(A, dtype=np.float64)

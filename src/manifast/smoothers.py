@@ -9,6 +9,7 @@ kernel, (15) is μγ R without bias, both for a ridge of 1/γ. Gaussian interpol
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,11 @@ class KernelRidgeSmoother:
             return dual, mean
         dual -= dual.mean(axis=0)
         return dual, mean - self._means @ dual
+
+    def hat(self, rows: Array) -> Array:
+        """The map of training rows as a matrix (len(rows), n): f(X[rows]) = hat(rows) Y."""
+        found: Array = self._solve(np.ascontiguousarray(self._centred[:, rows])).T
+        return found + 1.0 / len(self._centred) if self._bias else found
 
     def _solve(self, block: Array) -> Array:
         """(HKH + γI)^-1 times a block."""
@@ -198,6 +204,18 @@ class LinearRidgeSmoother:
         """weight · (H - X_c (X_c'X_c + γI)^-1 X_c')."""
         scores, values = self._scores()
         return RidgePenalty(weight, *_with_bias(scores, np.full(len(values), self._ridge)))
+
+    def with_ridge(self, ridge: float) -> LinearRidgeSmoother:
+        """The same regression with another ridge, on which its factorisation does not depend."""
+        other = copy(self)
+        other._ridge = ridge
+        return other
+
+    def hat(self, rows: Array) -> Array:
+        """The map of training rows as a matrix (len(rows), n): f(X[rows]) = hat(rows) Y."""
+        scores, values = self._scores()
+        found: Array = (scores[rows] / (values + self._ridge)) @ scores.T
+        return found + 1.0 / len(scores)
 
     def _scores(self) -> tuple[Array, Array]:
         """The centred rows on their principal axes, and the squared lengths of these columns."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -110,28 +111,42 @@ class PenalizedSystem:
 
     def __init__(self, S: Any, penalty: Any, *, n_threads: int | None = None, verbose: bool = False) -> None:
         if not isinstance(penalty, RidgePenalty):
-            self._inner = _dense_solver(penalty + (S.toarray() if is_sparse(S) else S))
-            self._weight, self._solved = 0.0, np.empty((len(penalty), 0))
+            self.inner = _dense_solver(penalty + (S.toarray() if is_sparse(S) else S))
+            self._solved = np.empty((len(penalty), 0))
             return
         # With E = S + cI and R = cI - cΦ(Φ'Φ + Λ)^-1Φ' the Woodbury formula reads
         # (S + R)^-1 = E^-1 + c E^-1 Φ (Λ + Φ'E^-1 SΦ)^-1 Φ'E^-1, a sum: I - cE^-1 = E^-1 S has taken the cancellation.
         self._weight = penalty.weight
         n, factor = len(penalty.factor), penalty.factor
         raised = S + penalty.weight * (sp.eye_array(n, format="csr") if is_sparse(S) else np.eye(n))
-        self._inner = spd_solver(raised, n_threads=n_threads, verbose=verbose)
-        self._solved = self._inner(factor)
-        core = self._solved.T @ np.asarray(S @ factor)
-        core = 0.5 * (core + core.T) + np.diag(penalty.ridges)
-        scale = np.sqrt(np.maximum(core.diagonal(), np.finfo(float).tiny))
-        self._solved /= scale
-        self._core = _factor(core / scale / scale[:, None])
+        self.inner = spd_solver(raised, n_threads=n_threads, verbose=verbose)
+        self._solved = self.inner(factor)
+        product = self._solved.T @ np.asarray(S @ factor)
+        self._product = 0.5 * (product + product.T)
+        self._set_ridges(penalty.ridges)
+
+    def _set_ridges(self, ridges: Array) -> None:
+        core = self._product + np.diag(ridges)
+        self._scale = 1.0 / np.sqrt(np.maximum(core.diagonal(), np.finfo(float).tiny))
+        self._core = _factor(core * self._scale * self._scale[:, None])
+
+    def with_ridges(self, ridges: Array) -> PenalizedSystem:
+        """The same for a `RidgePenalty` that differs in its ridges alone: what is large does not depend on them."""
+        other = copy(self)
+        other._set_ridges(ridges)
+        return other
 
     def solve(self, B: Array) -> Array:
         """The solution X (n, m) for right-hand sides B (n, m)."""
-        solution = self._inner(B)
+        return self.complete(self.inner(B), B)
+
+    def complete(self, first: Array, B: Array) -> Array:
+        """The solution from first = `inner`(B), which does not depend on the ridges and is overwritten."""
         if self._solved.shape[1]:
-            solution += self._solved @ (self._weight * la.cho_solve(self._core, self._solved.T @ B, check_finite=False))
-        return solution
+            inside = self._scale[:, None] * (self._solved.T @ B)
+            inside = la.cho_solve(self._core, inside, check_finite=False)
+            first += self._solved @ ((self._weight * self._scale)[:, None] * inside)
+        return first
 
 
 _NOT_DEFINITE = ValueError("the graph must give a positive definite system. Got one that is not, even with a jitter.")

@@ -18,7 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manifast._labels import Labels, read_labels
 from manifast._validation import Array, as_count, is_sparse, largest_magnitude
 from manifast.extensions import EXTENSIONS, as_extension
-from manifast.graphs import bridges_between, connect_components, n_components_of, nearest
+from manifast.graphs import (
+    bridges_between,
+    connect_components,
+    full_graph,
+    heat_width,
+    knn_graph,
+    l1_graph,
+    n_components_of,
+    nearest,
+)
 from manifast.objectives import Objective
 from manifast.spectral import smallest_eigenvectors
 
@@ -242,6 +251,25 @@ def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None) -> Any:
     if not disconnected(W, connect, weights):
         return W
     return connect_components(W, X, weights=weights, beta=beta)
+
+
+def affinity_graph(estimator: Any, X: Any, kind: str, *, mode: str = "union") -> tuple[Any, float]:
+    """The estimator's graph of rows, its components joined, and the width of its heat weights.
+
+    `kind` is "heat" or "binary" for neighbour graphs, "full" or "l1".
+    """
+    if kind == "l1":
+        return join(l1_graph(X, verbose=estimator.verbose), X, estimator.connect, "l1", 1.0), 1.0
+    width = heat_width(X, estimator._in_units(estimator.beta, 2))
+    if kind == "full":
+        W: Any = full_graph(X, beta=width)
+        if np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
+            return W, width
+        return join(W, X, estimator.connect, "heat", width), width
+    k = check_neighbors(estimator.n_neighbors, X)
+    lists = neighbor_lists(estimator.neighbors, X, k)
+    W = knn_graph(X, k, weights=kind, beta=width, mode=mode, neighbors=lists)
+    return join(W, X, estimator.connect, kind, width), width
 
 
 def find_bridges(W: Any, X: Any, connect: bool) -> Array:

@@ -16,6 +16,7 @@ from manifast._paths import shortest_paths
 from manifast._validation import Array, as_count, as_number, as_positive, is_sparse
 from manifast.embeddings._base import (
     Embedding,
+    affinity_graph,
     check_components,
     check_neighbors,
     find_bridges,
@@ -25,7 +26,7 @@ from manifast.embeddings._base import (
     warn_components,
 )
 from manifast.extensions import LandmarkIsomap, Nystrom, Reconstruction, SparseCode, mean_squares, nystrom_factors
-from manifast.graphs import full_graph, heat_width, knn_graph, l1_graph, n_components_of
+from manifast.graphs import full_graph, heat_width, knn_graph, n_components_of
 from manifast.kernels import _affine_product, neighbor_graph
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
 from manifast.spectral import smallest_eigenvectors
@@ -156,21 +157,7 @@ class LaplacianEigenmaps(Embedding):
             if count > 1:
                 warn_components(count, "which a precomputed graph leaves as they are", "")
             return W, None
-        if self.affinity == "full":
-            width = heat_width(X, self._in_units(self.beta, 2))
-            W = full_graph(X, beta=width)
-            if np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
-                return W, width
-            return join(W, X, self.connect, "heat", width), width
-        if self.affinity == "l1":
-            W, weights, width = l1_graph(X, verbose=self.verbose), "l1", 1.0
-        else:
-            k = check_neighbors(self.n_neighbors, X)
-            weights = self.affinity
-            width = heat_width(X, self._in_units(self.beta, 2))
-            lists = neighbor_lists(self.neighbors, X, k)
-            W = knn_graph(X, k, weights=weights, beta=width, mode=self.mode, neighbors=lists)
-        return join(W, X, self.connect, weights, width), width
+        return affinity_graph(self, X, self.affinity, mode=self.mode)
 
     def _map(self, X: Any) -> Array:
         if self.extension is not None or self.affinity != "precomputed":
