@@ -589,6 +589,14 @@ def _components(graph: sp.csr_array, weights: str) -> tuple[int, Array]:
     return int(count), labels
 
 
+def given_graph(W: Any, n: int, name: str = "graph") -> Any:
+    """A user's own graph of n rows, checked: symmetric with weights that are not negative; dense stays dense."""
+    graph = _as_symmetric(W, name)
+    if graph.shape[0] != n:
+        raise ValueError(f"{name} must be a matrix of shape ({n}, {n}) for {n} rows of X. Got {graph.shape} instead.")
+    return graph if is_sparse(W) else graph.toarray()
+
+
 def _as_symmetric(W: Any, name: str = "W") -> sp.csr_array:
     graph = _as_graph(W, name)
     if not isinstance(graph, sp.csr_array):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,24 @@ class RidgePenalty:
     factor: Array
     ridges: Array
 
-    def toarray(self) -> Array:
-        """The matrix itself."""
+    def __rmul__(self, factor: float) -> RidgePenalty:
+        return replace(self, weight=factor * self.weight)
+
+    def added_to(self, A: Any) -> Any:
+        """A + the penalty: sparse plus low rank, or dense for a dense A."""
         inside = self.factor.T @ self.factor
         inside.flat[:: len(inside) + 1] += self.ridges
         scale = 1.0 / np.sqrt(inside.diagonal())
-        factor = la.cho_factor(inside * scale * scale[:, None], lower=True, check_finite=False)
-        scaled = self.factor * scale
-        penalty: Array = -self.weight * (scaled @ la.cho_solve(factor, scaled.T, check_finite=False))
-        penalty.flat[:: len(penalty) + 1] += self.weight
-        return penalty
+        triangle = la.cholesky(inside * scale * scale[:, None], lower=True, check_finite=False)
+        whitened: Array = la.solve_triangular(triangle, (self.factor * scale).T, lower=True, check_finite=False).T
+        if not is_sparse(A):
+            dense: Array = A - self.weight * (whitened @ whitened.T)
+            dense.flat[:: len(dense) + 1] += self.weight
+            return dense
+        raised = sp.csr_array(A + self.weight * sp.eye_array(A.shape[0], format="csr"))
+        if not whitened.shape[1]:
+            return raised
+        return LowRankSum(raised, whitened, np.full(whitened.shape[1], -self.weight))
 
 
 class KernelRidgeSmoother:
@@ -64,8 +73,7 @@ class KernelRidgeSmoother:
         """A + weight · γ H (HKH + γI)^-1 H (eqs. 18 and 19), dense, or sparse plus low rank but for constants."""
         if self._low is not None:
             # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
-            whitened: Array = la.solve_triangular(self._factor[0], self._low.T, lower=True, check_finite=False).T
-            return _low_rank_sum(A, weight, whitened, np.full(whitened.shape[1], -weight))
+            return RidgePenalty(weight, self._low, np.full(self._low.shape[1], self._ridge)).added_to(sp.csr_array(A))
         penalty = self._dense_penalty(weight)
         penalty += A.toarray() if is_sparse(A) else A
         return penalty
@@ -136,12 +144,6 @@ def _factor(matrix: Array, ridge: float) -> tuple[Array, bool]:
     raise ValueError("the kernel matrix must be positive semidefinite. Got one that is not.")
 
 
-def _low_rank_sum(A: Any, weight: float, factor: Array, weights: Array) -> Any:
-    """A + weight I + U diag(c) U' as a sum, or as a plain sparse matrix where U has no column."""
-    raised = sp.csr_array(A) + weight * sp.eye_array(A.shape[0], format="csr")
-    return LowRankSum(raised, factor, weights) if factor.shape[1] else sp.csr_array(raised)
-
-
 def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
     """The factor of a `RidgePenalty` with a constant column, which has no ridge."""
     return np.column_stack([factor, np.ones(len(factor))]), np.append(ridges, 0.0)
@@ -197,12 +199,12 @@ class LinearRidgeSmoother:
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
-        scores, values = self._scores()
-        return _low_rank_sum(A, weight, scores, -weight / (values + self._ridge))
+        scores, values = self._scores
+        return RidgePenalty(weight, scores, np.full(len(values), self._ridge)).added_to(sp.csr_array(A))
 
     def penalty(self, weight: float) -> RidgePenalty:
         """weight · (H - X_c (X_c'X_c + γI)^-1 X_c')."""
-        scores, values = self._scores()
+        scores, values = self._scores
         return RidgePenalty(weight, *_with_bias(scores, np.full(len(values), self._ridge)))
 
     def with_ridge(self, ridge: float) -> LinearRidgeSmoother:
@@ -213,10 +215,11 @@ class LinearRidgeSmoother:
 
     def hat(self, rows: Array) -> Array:
         """The map of training rows as a matrix (len(rows), n): f(X[rows]) = hat(rows) Y."""
-        scores, values = self._scores()
+        scores, values = self._scores
         found: Array = (scores[rows] / (values + self._ridge)) @ scores.T
         return found + 1.0 / len(scores)
 
+    @cached_property
     def _scores(self) -> tuple[Array, Array]:
         """The centred rows on their principal axes, and the squared lengths of these columns."""
         kept = self._values > _RANK * self._values.max(initial=0.0)

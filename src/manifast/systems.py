@@ -110,6 +110,7 @@ class PenalizedSystem:
     """
 
     def __init__(self, S: Any, penalty: Any, *, n_threads: int | None = None, verbose: bool = False) -> None:
+        self.n = S.shape[0]
         if not isinstance(penalty, RidgePenalty):
             self.inner = _dense_solver(penalty + (S.toarray() if is_sparse(S) else S))
             self._solved = np.empty((len(penalty), 0))
@@ -117,8 +118,8 @@ class PenalizedSystem:
         # With E = S + cI and R = cI - cΦ(Φ'Φ + Λ)^-1Φ' the Woodbury formula reads
         # (S + R)^-1 = E^-1 + c E^-1 Φ (Λ + Φ'E^-1 SΦ)^-1 Φ'E^-1, a sum: I - cE^-1 = E^-1 S has taken the cancellation.
         self._weight = penalty.weight
-        n, factor = len(penalty.factor), penalty.factor
-        raised = S + penalty.weight * (sp.eye_array(n, format="csr") if is_sparse(S) else np.eye(n))
+        factor = penalty.factor
+        raised = S + penalty.weight * (sp.eye_array(self.n, format="csr") if is_sparse(S) else np.eye(self.n))
         self.inner = spd_solver(raised, n_threads=n_threads, verbose=verbose)
         self._solved = self.inner(factor)
         product = self._solved.T @ np.asarray(S @ factor)
@@ -128,7 +129,7 @@ class PenalizedSystem:
     def _set_ridges(self, ridges: Array) -> None:
         core = self._product + np.diag(ridges)
         self._scale = 1.0 / np.sqrt(np.maximum(core.diagonal(), np.finfo(float).tiny))
-        self._core = _factor(core * self._scale * self._scale[:, None])
+        self._core = factor_with_jitter(core * self._scale * self._scale[:, None])
 
     def with_ridges(self, ridges: Array) -> PenalizedSystem:
         """The same for a `RidgePenalty` that differs in its ridges alone: what is large does not depend on them."""
@@ -166,8 +167,8 @@ def _report(jitter: float) -> None:
         )
 
 
-def _factor(matrix: Array) -> tuple[Array, bool]:
-    """Cholesky factor, with the smallest jitter that makes it succeed."""
+def factor_with_jitter(matrix: Array, *, warn: bool = True) -> tuple[Array, bool]:
+    """Cholesky factor as `scipy.linalg.cho_factor` gives it, with the smallest jitter that makes it succeed."""
     for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
         shifted = np.array(matrix, order="F")
         shifted.flat[:: len(shifted) + 1] += jitter
@@ -175,13 +176,14 @@ def _factor(matrix: Array) -> tuple[Array, bool]:
             factor: tuple[Array, bool] = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
         except la.LinAlgError:
             continue
-        _report(jitter)
+        if warn:
+            _report(jitter)
         return factor
     raise _NOT_DEFINITE
 
 
 def _dense_solver(matrix: Array) -> Operator:
-    factor = _factor(matrix)
+    factor = factor_with_jitter(matrix)
     return lambda block: np.asarray(la.cho_solve(factor, block, check_finite=False))
 
 

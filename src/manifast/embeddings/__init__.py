@@ -7,6 +7,7 @@ from manifast.embeddings.nsse import NSSE, NSSECV
 from manifast.embeddings.out_of_sample import OutOfSample
 from manifast.embeddings.supervised import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast.embeddings.supervised_isomap import SupervisedIsomap
+from manifast.embeddings.semisupervised import SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -25,6 +26,11 @@ __all__ = [
     "NSSE",
     "NSSECV",
     "FisherEmbedding",
+    "SDA",
+    "SDE",
+    "TCA",
+    "ElasticEmbedding",
+    "ElasticEmbeddingCV",
     "Isomap",
     "LabelEncoding",
     "LaplacianEigenmaps",

@@ -253,14 +253,14 @@ def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None) -> Any:
     return connect_components(W, X, weights=weights, beta=beta)
 
 
-def affinity_graph(estimator: Any, X: Any, kind: str, *, mode: str = "union") -> tuple[Any, float]:
+def affinity_graph(estimator: Any, X: Any, kind: str, beta: Any, *, mode: str = "union") -> tuple[Any, float]:
     """The estimator's graph of rows, its components joined, and the width of its heat weights.
 
     `kind` is "heat" or "binary" for neighbour graphs, "full" or "l1".
     """
     if kind == "l1":
         return join(l1_graph(X, verbose=estimator.verbose), X, estimator.connect, "l1", 1.0), 1.0
-    width = heat_width(X, estimator._in_units(estimator.beta, 2))
+    width = heat_width(X, estimator._in_units(beta, 2))
     if kind == "full":
         W: Any = full_graph(X, beta=width)
         if np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero

@@ -206,16 +206,21 @@ def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> 
     inside = whitener.T @ (upper + np.diag(ridge)) @ whitener
     eigenvalues, vectors = la.eigh(0.5 * (inside + inside.T), subset_by_index=(0, d - 1))
     coef = whitener @ vectors
+    return _signed(coef, F), eigenvalues
+
+
+def most_separating(F: Array, between: Array, within: Array, d: int) -> tuple[Array, Array]:
+    """Coefficients (p, d) of the largest eigenvalues of `between` against a positive definite `within`, and these."""
+    last = len(within) - 1
+    values, vectors = la.eigh(between, within, subset_by_index=(last + 1 - d, last))
+    return _signed(vectors[:, ::-1], F), values[::-1]
+
+
+def _signed(coef: Array, F: Any) -> Array:
+    """Coefficients with the signs that `fix_signs` gives to their image F @ coef."""
     image = np.asarray(F @ coef)
     turned = np.einsum("ij,ij->j", image, fix_signs(image)) < 0
-    return coef * np.where(turned, -1.0, 1.0), eigenvalues
-
-
-def most_separating(between: Array, within: Array, d: int) -> tuple[Array, Array]:
-    """Coefficients (p, d) of the largest eigenvalues of `between` against a positive definite `within`, and these."""
-    p = len(between)
-    values, vectors = la.eigh(between, within, subset_by_index=(p - d, p - 1))
-    return fix_signs(vectors[:, ::-1]), values[::-1]
+    return coef * np.where(turned, -1.0, 1.0)
 
 
 def _as_dense(matrix: Any) -> Array:

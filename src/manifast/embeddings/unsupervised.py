@@ -157,7 +157,7 @@ class LaplacianEigenmaps(Embedding):
             if count > 1:
                 warn_components(count, "which a precomputed graph leaves as they are", "")
             return W, None
-        return affinity_graph(self, X, self.affinity, mode=self.mode)
+        return affinity_graph(self, X, self.affinity, self.beta, mode=self.mode)
 
     def _map(self, X: Any) -> Array:
         if self.extension is not None or self.affinity != "precomputed":
