@@ -223,6 +223,80 @@ def left_out(X, Y, sigma, ridge):
     return np.array(out)
 
 
+def margin_matrices(y):
+    """M_l and D_l of SEE eqs. 2 to 6, entry by entry."""
+    n = len(y)
+    S_w, S_b = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        size = np.sum(y == y[i])
+        for j in range(n):
+            if y[i] == y[j]:
+                S_w[i, j] = 1 / size
+            else:
+                S_b[i, j] = 1 / (n - size)
+    D_b = np.diag(S_b.sum(axis=0))
+    return 3 * np.eye(n) + D_b + S_b + S_b.T - 2 * S_w, np.eye(n) + D_b
+
+
+def elastic_linear_penalty(X, mu, gamma):
+    """E of SEE eq. 13 with A and B as printed there (the paper's X is our X')."""
+    n, p = X.shape
+    H = np.eye(n) - 1.0 / n
+    Xc = X.T @ H
+    A = gamma * np.linalg.inv(gamma * Xc @ Xc.T + np.eye(p)) @ Xc
+    B = H @ X @ A + 1.0 / n
+    return mu * A.T @ A + mu * gamma * (B - np.eye(n)).T @ (B - np.eye(n))
+
+
+def elastic_kernel_penalty(K, mu, gamma):
+    """What SEE eq. 15 adds to L_1."""
+    A = gamma * np.linalg.inv(np.eye(len(K)) + gamma * K)
+    B = K @ A - np.eye(len(K))
+    return mu * A.T @ K @ A + mu * gamma * B.T @ B
+
+
+def elastic(W, y, lam, penalty):
+    """Finite eigenpairs of (L + λM̃ + R) z = λ D̃ z by QZ, ascending, Z'D̃Z = I; y is -1 for unlabelled rows."""
+    rows = np.flatnonzero(y != -1)
+    A, B = np.diag(W.sum(axis=1)) - W + penalty, np.zeros(W.shape)
+    M, D = margin_matrices(y[rows])
+    A[np.ix_(rows, rows)] += lam * M
+    B[np.ix_(rows, rows)] = D
+    (upper, lower), vectors = la.eig(A, B, homogeneous_eigvals=True)
+    finite = np.argsort(-np.abs(lower) / (np.abs(upper) + np.abs(lower)), kind="stable")[: len(rows)]
+    values = (upper[finite] / lower[finite]).real
+    order = np.argsort(values)
+    Z = vectors[:, finite[order]].real
+    return values[order], Z / np.sqrt(np.einsum("ij,ij->j", Z, B @ Z))
+
+
+def fme(W, hot, penalty):
+    """Flexible manifold embedding with labels that are kept exactly: rows without one in `hot` follow from the others."""
+    A = np.diag(W.sum(axis=1)) - W + penalty
+    known = hot.any(axis=1)
+    F = hot.astype(float)
+    F[~known] = -np.linalg.inv(A[np.ix_(~known, ~known)]) @ A[np.ix_(~known, known)] @ F[known]
+    return F
+
+
+def sda_matrices(X, y):
+    """Between-class and total scatter of labelled rows."""
+    mean = X.mean(axis=0)
+    S_b = sum(
+        np.sum(y == c) * np.outer(X[y == c].mean(axis=0) - mean, X[y == c].mean(axis=0) - mean) for c in np.unique(y)
+    )
+    return S_b, sum(np.outer(x - mean, x - mean) for x in X)
+
+
+def sde_matrices(X, y):
+    """X'L_bX and X'L_wX of the complete binary class graphs."""
+    same = (y[:, None] == y).astype(float)
+    found = []
+    for W in (1 - same, same - np.eye(len(y))):
+        found.append(X.T @ (np.diag(W.sum(axis=1)) - W) @ X)
+    return found
+
+
 def same_columns(actual, expected, tolerance):
     """Columns agree up to sign, relative to the length of each."""
     signs = np.sign(np.sum(actual * expected, axis=0))

@@ -14,6 +14,11 @@ from manifast import (
     NSSE,
     NSSECV,
     FisherEmbedding,
+    SDA,
+    SDE,
+    TCA,
+    ElasticEmbedding,
+    ElasticEmbeddingCV,
     Isomap,
     LabelEncoding,
     LaplacianEigenmaps,
@@ -56,6 +61,12 @@ ESTIMATORS = [
     NSSECV(n_components=[1, 2], mu2=[0.3], mu3=[30.0], n_splits=2),
     OutOfSample(LaplacianEigenmaps()),
     OutOfSample(LaplacianEigenmaps(n_neighbors=2), "lvm", landmarks=0.5),
+    ElasticEmbedding(n_neighbors=3),
+    ElasticEmbedding(kernel="rbf", n_neighbors=3),
+    ElasticEmbeddingCV(lams=(1.0,), mus=(1.0,), gammas=(1.0,), n_neighbors=3),
+    SDA(n_neighbors=3),
+    SDE(n_neighbors=3),
+    TCA(n_neighbors=3),
 ]
 
 

@@ -78,23 +78,25 @@ class Condensed:
     """
 
     def __init__(self, block: Array, M: Array, D: Array, shift: float) -> None:
-        self._block, self._D, self._shift = block, D, shift
-        # A jitter here tells apart what only the last eigenvectors, those of the largest eigenvalues, are about.
+        self._D, self._shift = D, shift
+        # A jitter here is about the eigenvectors of the largest eigenvalues, which then come next to nothing else.
         self._C = C = np.tril(factor_with_jitter(0.5 * (block + block.T), warn=False)[0])
         self._left, self._right = C.T @ (D[:, None] * C), C.T @ M @ C
 
-    def eigenvectors(self, lam: float, d: int) -> tuple[Array, Array]:
-        """The d smallest eigenvalues, and T (l, d) with Z = (A + τD̃)^-1 E T for the labelled columns E of I."""
+    def eigenvectors(self, lam: float, d: int) -> tuple[Array, Array, Array]:
+        """The d smallest eigenvalues, Z of the labelled rows, and T (l, d) with Z = (A + τD̃)^-1 E T of all rows.
+
+        E are the columns of the identity that belong to labelled rows.
+        """
         right, last = lam * self._right, len(self._right) - 1
         right.flat[:: last + 2] += 1.0
         theta, vectors = la.eigh(self._left, right, subset_by_index=(last + 1 - d, last), check_finite=False)
-        theta, vectors = np.maximum(theta[::-1], np.finfo(float).eps * theta[-1]), vectors[:, ::-1]
-        mixing = la.solve_triangular(self._C.T, vectors / np.sqrt(theta), check_finite=False)
-        # What rounding does to Z'D̃Z = I where θ is small is made good, the first columns first.
-        triangle = la.qr(np.sqrt(self._D)[:, None] * (self._block @ mixing), mode="r", check_finite=False)[0][:d]
-        triangle *= np.where(triangle.diagonal() < 0, -1.0, 1.0)[:, None]
-        mixing = la.solve_triangular(triangle, mixing.T, trans="T", check_finite=False).T
-        return np.maximum(1.0 / theta - self._shift, 0.0), mixing
+        theta, vectors = theta[::-1], vectors[:, ::-1]
+        # Orthonormal once more, as rounding spoils Z'D̃Z = I where θ is small; the first columns stay as they are.
+        scaled, triangle = la.qr(np.sqrt(self._D)[:, None] * (self._C @ vectors), mode="economic", check_finite=False)
+        inside = scaled * np.where(triangle.diagonal() < 0, -1.0, 1.0) / np.sqrt(self._D)[:, None]
+        values = 1.0 / np.maximum(theta, np.finfo(float).eps * theta[0]) - self._shift
+        return np.maximum(values, 0.0), inside, la.cho_solve((self._C, True), inside, check_finite=False)
 
 
 class _Elastic(_SemiSupervised):
@@ -129,8 +131,8 @@ class _Elastic(_SemiSupervised):
         smoother = self._smoother(X, kernel, gamma)
         shifted, shift = _shifted(L, rows, D)
         response = _responses(PenalizedSystem(shifted, smoother.penalty(mu * gamma), verbose=self.verbose), rows)
-        self.eigenvalues_, mixing = Condensed(response[rows], M, D, shift).eigenvectors(lam, d)
-        Z = _embedded(response, mixing)
+        self.eigenvalues_, inside, mixing = Condensed(response[rows], M, D, shift).eigenvectors(lam, d)
+        Z = _embedded(response, mixing, rows, inside)
         coef, intercept = smoother.fit(Z)
         self.embedding_ = Z.astype(X.dtype, copy=False)
         self._kernel = kernel
@@ -174,12 +176,13 @@ def _responses(system: PenalizedSystem, rows: Array) -> Array:
     return response
 
 
-def _embedded(response: Array, mixing: Array) -> Array:
-    """response @ mixing with signs fixed, in the memory of `response` where that has the shape."""
+def _embedded(response: Array, mixing: Array, rows: Array, inside: Array) -> Array:
+    """response @ mixing, its labelled rows as they are known, with signs fixed; in place where the shapes agree."""
     d = mixing.shape[1]
     Z = response if d == response.shape[1] else np.empty((len(response), d))
     for begin in range(0, len(Z), 4096):
         Z[begin : begin + 4096] = response[begin : begin + 4096] @ mixing
+    Z[rows] = inside
     for begin in range(0, d, 64):
         Z[:, begin : begin + 64] = fix_signs(Z[:, begin : begin + 64])
     return Z
@@ -516,8 +519,8 @@ class _Split:
         new = problem.image[hidden] @ turned if self._mapped else inside[hidden]
         counts = []
         for lam in lams:
-            mixing = condensed.eigenvectors(lam, int(self.dimensions[-1]))[1]
-            counts.append(self._curve(inside[known] @ mixing, new @ mixing))
+            _, gallery, mixing = condensed.eigenvectors(lam, int(self.dimensions[-1]))
+            counts.append(self._curve(gallery, new @ mixing))
         return np.array(counts)
 
     def _curve(self, gallery: Array, queries: Array) -> Array:
