@@ -271,7 +271,7 @@ def elastic(W, y, lam, penalty):
 
 
 def fme(W, hot, penalty):
-    """Flexible manifold embedding with labels that are kept exactly: rows without one in `hot` follow from the others."""
+    """Flexible manifold embedding with labels kept exactly: rows without one in `hot` follow from the others."""
     A = np.diag(W.sum(axis=1)) - W + penalty
     known = hot.any(axis=1)
     F = hot.astype(float)

@@ -256,7 +256,7 @@ def test_component_without_a_label(rows):
 
 
 def test_far_groups_are_joined_with_a_warning(rows):
-    X, y, new = rows
+    X, y, _ = rows
     X = np.vstack([X, X + 1e3])
     y = np.append(y, np.full(65, -1))
     with pytest.warns(UserWarning, match="2 connected components, joined"):
@@ -361,7 +361,8 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     known = np.flatnonzero(y != -1)
     results = search.cv_results_
     assert len(results["score"]) == 8
-    for lam, mu, gamma, d, score in zip(*(results[name] for name in ("lam", "mu", "gamma", "n_components", "score"))):
+    columns = [results[name] for name in ("lam", "mu", "gamma", "n_components", "score")]
+    for lam, mu, gamma, d, score in zip(*columns, strict=True):
         curve = np.zeros(4)
         for kept, hidden in StratifiedKFold(2, shuffle=True, random_state=0).split(known, y[known]):
             some = y.copy()

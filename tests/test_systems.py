@@ -55,6 +55,15 @@ def test_iteration_reaches_its_residual_whatever_the_scale(problem, iterated):
         assert residual.max() < 1e-7
 
 
+def test_iteration_without_the_kernel_of_graphs(problem, iterated):
+    _, S, B = problem
+    S = S.toarray()
+    S[0, 1] = S[1, 0] = 0.3  # not a Laplacian
+    apart = sp.csr_array(sp.block_diag([S, S]))
+    for matrix, right in ((sp.csr_array(S), B), (apart, np.vstack([B, B]))):
+        np.testing.assert_allclose(spd_solver(matrix)(right), np.linalg.solve(matrix.toarray(), right), atol=1e-7)
+
+
 def test_iteration_that_does_not_converge_says_so(problem, iterated, monkeypatch):
     monkeypatch.setattr(systems, "_MAX_ITER", 2)
     with pytest.warns(ConvergenceWarning, match="relative residuals"):
@@ -85,7 +94,7 @@ def test_penalised_system_oracle(problem, mu, gamma):
     R = linear_penalty(X, mu, gamma)
     expected = np.linalg.solve(S.toarray() + R, B)
     linear = LinearRidgeSmoother(X, 1 / gamma).penalty(mu * gamma)
-    np.testing.assert_allclose(linear.toarray(), R, rtol=1e-9, atol=1e-12 * mu * gamma)
+    np.testing.assert_allclose(linear.added_to(np.zeros((300, 300))), R, rtol=1e-9, atol=1e-12 * mu * gamma)
     penalties = [linear]
     if gamma < 1e6:  # rounding of K is not small against the smallest ridge
         penalties.append(KernelRidgeSmoother(X @ X.T, 1 / gamma).penalty(mu * gamma))
@@ -118,7 +127,7 @@ def test_low_rank_kernel_is_the_dense_one(rng, bias):
     assert isinstance(penalty, RidgePenalty) and penalty.factor.shape[1] < 200
     H = np.eye(1100) - 1.0 / 1100 if bias else np.eye(1100)
     R = 0.3 * 0.1 * H @ np.linalg.solve(H @ K @ H + 0.1 * np.eye(1100), H)
-    np.testing.assert_allclose(penalty.toarray(), R, atol=1e-8)
+    np.testing.assert_allclose(penalty.added_to(np.zeros((1100, 1100))), R, atol=1e-8)
 
 
 def test_nothing_cancels_when_the_regression_is_nearly_a_constraint(problem):
@@ -142,5 +151,5 @@ def test_constant_features_and_more_features_than_rows(rng):
         flat = PenalizedSystem(S, LinearRidgeSmoother(np.ones((30, 3)), 1.0).penalty(1.0)).solve(B)
         sparse = LinearRidgeSmoother(sp.csr_array(X), 1.0).penalty(1.0)
     np.testing.assert_allclose(found, np.linalg.solve(S.toarray() + linear_penalty(X, 1.0, 1.0), B), rtol=1e-9)
-    np.testing.assert_allclose(sparse.toarray(), linear_penalty(X, 1.0, 1.0), atol=1e-10)
+    np.testing.assert_allclose(sparse.added_to(np.zeros((30, 30))), linear_penalty(X, 1.0, 1.0), atol=1e-10)
     np.testing.assert_allclose(flat, np.linalg.solve(S.toarray() + np.eye(30) - 1 / 30, B), rtol=1e-9)
