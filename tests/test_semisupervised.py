@@ -13,7 +13,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -356,7 +356,8 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     X, y, new = rows
     # Not a small λ: the first column would be the constant, where all rows are equally near.
     grid = {"lams": (30.0, 1e3), "mus": (1e-6, 1.0), "gammas": (1e-3, 1e3)}
-    search = ElasticEmbeddingCV(kernel=kernel, sigmas=(2.0,), target=target, cv=2, verbose=True, **grid).fit(X, y)
+    options = {"kernel": kernel, "sigmas": (2.0,), "target": target, "cv": 2, "n_repeats": 2, "random_state": 3}
+    search = ElasticEmbeddingCV(verbose=True, **options, **grid).fit(X, y)
     assert "8 of 8" in capsys.readouterr().out
     known = np.flatnonzero(y != -1)
     results = search.cv_results_
@@ -364,7 +365,8 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     columns = [results[name] for name in ("lam", "mu", "gamma", "n_components", "score")]
     for lam, mu, gamma, d, score in zip(*columns, strict=True):
         curve = np.zeros(4)
-        for kept, hidden in StratifiedKFold(2, shuffle=True, random_state=0).split(known, y[known]):
+        splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=3)
+        for kept, hidden in splitter.split(known, y[known]):
             some = y.copy()
             some[known[hidden]] = -1
             model = ElasticEmbedding(lam=lam, mu=mu, gamma=gamma, kernel=kernel, sigma=2.0).fit(X, some)
@@ -372,7 +374,7 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
             for size in range(4):
                 nearest = KNeighborsClassifier(1).fit(model.embedding_[known[kept], : size + 1], y[known[kept]])
                 curve[size] += np.sum(nearest.predict(where[known[hidden], : size + 1]) == y[known[hidden]])
-        np.testing.assert_allclose(score, curve.max() / 9)
+        np.testing.assert_allclose(score, curve.max() / 18)
         assert curve[d - 1] == curve.max()
     assert search.best_score_ == results["score"].max()
     again = ElasticEmbedding(kernel=kernel, **search.best_params_).fit(X, y)
@@ -406,6 +408,7 @@ def test_kernel_widths_of_the_search(rows):
         ({"gammas": (1.0, -1.0)}, "every entry of gammas must be a positive"),
         ({"kernel": "rbf", "sigmas": (0.0,)}, "every entry of sigmas"),
         ({"cv": 1}, "cv must be at least 2"),
+        ({"n_repeats": 0}, "n_repeats must be an integer of at least 1"),
         ({"target": "both"}, "target must be 'transform' or 'embedding'"),
         ({"n_components": 10}, "n_components must be an integer from 1 to 9"),
     ],

@@ -88,10 +88,10 @@ class Condensed:
 
         E are the columns of the identity that belong to labelled rows.
         """
-        right, last = lam * self._right, len(self._right) - 1
-        right.flat[:: last + 2] += 1.0
-        theta, vectors = la.eigh(self._left, right, subset_by_index=(last + 1 - d, last), check_finite=False)
-        theta, vectors = theta[::-1], vectors[:, ::-1]
+        right = lam * self._right
+        right.flat[:: len(right) + 1] += 1.0
+        theta, vectors = la.eigh(self._left, right, driver="gvd", check_finite=False)
+        theta, vectors = theta[::-1][:d], vectors[:, ::-1][:, :d]
         # Orthonormal once more, as rounding spoils Z'D̃Z = I where θ is small; the first columns stay as they are.
         scaled, triangle = la.qr(np.sqrt(self._D)[:, None] * (self._C @ vectors), mode="economic", check_finite=False)
         inside = scaled * np.where(triangle.diagonal() < 0, -1.0, 1.0) / np.sqrt(self._D)[:, None]
@@ -320,6 +320,8 @@ class ElasticEmbeddingCV(_Elastic):
         between rows, m = 1, ..., 6.
     cv : int, default 5
         Parts that the labels are split into, at most as many as the smallest class has.
+    n_repeats : int, default 5
+        Times that they are split, each time anew: with few labels a single split says little.
     target : {"transform", "embedding"}, default "transform"
         Whether hidden rows are looked for where the map takes them, as for new rows, or where `embedding_` has them.
     random_state : int, default 0
@@ -364,6 +366,7 @@ class ElasticEmbeddingCV(_Elastic):
         kernel: str | None = None,
         sigmas: Any = None,
         cv: int = 5,
+        n_repeats: int = 5,
         target: str = "transform",
         random_state: int = 0,
         n_neighbors: int = 10,
@@ -382,6 +385,7 @@ class ElasticEmbeddingCV(_Elastic):
         self.kernel = kernel
         self.sigmas = sigmas
         self.cv = cv
+        self.n_repeats = n_repeats
         self.target = target
         self.random_state = random_state
         self.n_neighbors = n_neighbors
@@ -400,13 +404,13 @@ class ElasticEmbeddingCV(_Elastic):
         if self.target not in ("transform", "embedding"):
             raise ValueError(f"target must be 'transform' or 'embedding'. Got {self.target!r} instead.")
         splits = self._splits(y)
-        dimensions = splits[0].dimensions
+        dimensions, hidden = splits[0].dimensions, self.n_repeats * len(y.labelled)
         kernels = self._kernels(X)
         L = self._laplacian(X)
         tried: list[tuple[Any, ...]] = []
         for at, kernel in enumerate(kernels):
             for mu, gamma, problem in self._regressions(X, y, L, kernel, mus, gammas):
-                curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / len(y.labelled)
+                curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / hidden
                 for lam, curve in zip(lams, curves, strict=True):
                     best = int(np.argmax(curve))
                     tried.append((lam, mu, gamma, at, int(dimensions[best]), float(curve[best])))
@@ -437,9 +441,9 @@ class ElasticEmbeddingCV(_Elastic):
         return [self._kernel_of(X, sigma) for sigma in _check_grid(self.sigmas, "sigmas")]
 
     def _splits(self, labels: Labels) -> list[_Split]:
-        from sklearn.model_selection import StratifiedKFold
+        from sklearn.model_selection import RepeatedStratifiedKFold
 
-        parts = as_count(self.cv, "cv")
+        parts, repeats = as_count(self.cv, "cv"), as_count(self.n_repeats, "n_repeats")
         smallest = int(labels.sizes.min())
         if parts < 2 or smallest < 2:
             raise ValueError(
@@ -447,7 +451,9 @@ class ElasticEmbeddingCV(_Elastic):
                 f"Got cv = {parts} and a class with {smallest}."
             )
         codes = labels.codes[labels.labelled]
-        splitter = StratifiedKFold(min(parts, smallest), shuffle=True, random_state=self.random_state)
+        splitter = RepeatedStratifiedKFold(
+            n_splits=min(parts, smallest), n_repeats=repeats, random_state=self.random_state
+        )
         pairs = list(splitter.split(codes, codes))
         most = min(len(known) for known, _ in pairs)
         dimensions = np.arange(1, most + 1)
@@ -529,9 +535,10 @@ class _Split:
         step = max(1, _CHUNK // gallery.size)
         for begin in range(0, len(queries), step):
             part = slice(begin, begin + step)
-            squares = np.square(queries[part].T[:, :, None] - gallery.T[:, None])
-            distances = np.cumsum(squares, axis=0)[self.dimensions - 1]
-            counts += np.sum(self._answers[np.argmin(distances, axis=2)] == self._truth[part], axis=1)
+            distances = queries[part].T[:, :, None] - gallery.T[:, None]
+            np.cumsum(np.square(distances, out=distances), axis=0, out=distances)
+            nearest = np.argmin(distances[self.dimensions - 1], axis=2)
+            counts += np.sum(self._answers[nearest] == self._truth[part], axis=1)
         return counts
 
 
