@@ -1,6 +1,6 @@
 """Our kernels against named peers: same data, same threads, equal results checked, all in one run.
 
-    python benchmarks/peers.py [--threads 1 2] [--only dense knn graph l1 embeddings extensions supervised] [--markdown]
+    python benchmarks/peers.py [--threads 1 2] [--only dense knn graph l1 embeddings extensions ...] [--markdown]
                                [--json FILE] [--strict]
 
 Each part is a module peers_<part>.py with compare_<part>(threads) -> list of rows. A ratio is the peer's time over
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.measure import Row
 from manifast._config import config
 
-PARTS = ("dense", "knn", "graph", "l1", "embeddings", "extensions", "supervised")
+PARTS = ("dense", "knn", "graph", "l1", "embeddings", "extensions", "supervised", "semisupervised")
 PEERS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "spams-bin", "pyamg", "tapkee", "umap-learn")
 
 
