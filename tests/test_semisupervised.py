@@ -459,6 +459,17 @@ def test_sda_without_a_graph_is_linear_discriminant_analysis(rows):
     assert oracles.largest_angle(model.components_.T, expected) < 1e-6
 
 
+def test_projections_of_singular_scatters(rows):
+    X, y, _ = rows
+    X = 1e9 * np.hstack([X, X[:, :2], np.ones((65, 1))])  # beta is nothing beside rounding
+    for model in (SDA(alpha=0.0), SDE(4, alpha=0.0), SDA(), SDE(4)):
+        model.fit(X, y)
+        assert np.isfinite(model.embedding_).all()
+        known = np.flatnonzero(y != -1)
+        nearest = KNeighborsClassifier(1).fit(model.embedding_[known], y[known])
+        assert nearest.score(model.embedding_, np.repeat([0, 1, 2], [30, 20, 15])) > 0.5
+
+
 @pytest.mark.parametrize(("alpha", "beta", "mu"), [(1.0, 0.1, 1.0), (0.2, 5.0, 0.01), (0.5, 1.0, 0.0)])
 def test_tca_oracle(rows, alpha, beta, mu):
     X, y, new = rows

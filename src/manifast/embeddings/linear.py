@@ -210,10 +210,15 @@ def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> 
 
 
 def most_separating(F: Array, between: Array, within: Array, d: int) -> tuple[Array, Array]:
-    """Coefficients (p, d) of the largest eigenvalues of `between` against a positive definite `within`, and these."""
-    last = len(within) - 1
-    values, vectors = la.eigh(between, within, subset_by_index=(last + 1 - d, last))
-    return _signed(vectors[:, ::-1], F), values[::-1]
+    """Coefficients C (p, d) of the largest eigenvalues of `between` against `within`, C' within C = I, and these.
+
+    `within` is positive definite but for rounding, which stands for it in directions where it vanishes.
+    """
+    size, axes = la.eigh(0.5 * (within + within.T))
+    whitener = axes / np.sqrt(np.maximum(size, len(size) * np.finfo(float).eps * size[-1]))
+    inside = whitener.T @ between @ whitener
+    values, vectors = la.eigh(0.5 * (inside + inside.T))
+    return _signed(whitener @ vectors[:, ::-1][:, :d], F), values[::-1][:d]
 
 
 def _signed(coef: Array, F: Any) -> Array:

@@ -79,7 +79,7 @@ class Condensed:
 
     def __init__(self, block: Array, M: Array, D: Array, shift: float) -> None:
         self._D, self._shift = D, shift
-        # A jitter here is about the eigenvectors of the largest eigenvalues, which then come next to nothing else.
+        # Where rounding leaves P singular, the jitter is felt by eigenvalues of 1e12 times the smallest, and no others.
         self._C = C = np.tril(factor_with_jitter(0.5 * (block + block.T), warn=False)[0])
         self._left, self._right = C.T @ (D[:, None] * C), C.T @ M @ C
 
@@ -591,7 +591,6 @@ class _Discriminant(Projected, _SemiSupervised):
             F *= size
         between, within = self._scatters(F[y.labelled], y.indicators[y.labelled])
         within = within + alpha * np.asarray(F.T @ (L @ F))
-        within = 0.5 * (within + within.T)
         within.flat[:: len(within) + 1] += self._in_units(ridge, 2)
         coef, self.eigenvalues_ = most_separating(F, between, within, d)
         self._keep_map(X, None, coef if axes is None else axes.T @ coef, np.zeros(d))
