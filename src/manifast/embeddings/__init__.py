@@ -5,9 +5,9 @@ from manifast.embeddings.discriminants import LDE, LFDA
 from manifast.embeddings.linear import LPP, SpectralRegression
 from manifast.embeddings.nsse import NSSE, NSSECV
 from manifast.embeddings.out_of_sample import OutOfSample
+from manifast.embeddings.semisupervised import SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV
 from manifast.embeddings.supervised import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast.embeddings.supervised_isomap import SupervisedIsomap
-from manifast.embeddings.semisupervised import SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV
 from manifast.embeddings.unsupervised import (
     LGRM,
     LTSA,
@@ -25,12 +25,12 @@ __all__ = [
     "LTSA",
     "NSSE",
     "NSSECV",
-    "FisherEmbedding",
     "SDA",
     "SDE",
     "TCA",
     "ElasticEmbedding",
     "ElasticEmbeddingCV",
+    "FisherEmbedding",
     "Isomap",
     "LabelEncoding",
     "LaplacianEigenmaps",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
 from manifast._gram import Kernel, kernel_features
 from manifast._labels import Labels
 from manifast._validation import Array, as_count, as_number
 from manifast.embeddings._base import SupervisedEmbedding, check_components, check_neighbors
-from manifast.embeddings.linear import Projected, most_separating
+from manifast.embeddings.linear import Projected, in_span, most_separating
 from manifast.graphs import class_graphs, heat_width
 from manifast.kernels import knn, laplacian, sq_distances
 from manifast.spectral import fix_signs
@@ -72,10 +70,7 @@ class _Discriminant(Projected, SupervisedEmbedding):
         rows = kernel_features(X) if self.kernel == "precomputed" else X
         F = X.astype(np.float64) if kernel is None else kernel.matrix(X)
         F -= F.mean(axis=0)  # so that an offset costs no accuracy
-        basis = None
-        if features > n:  # the solutions lie in the span of the rows
-            basis, triangle = la.qr(F.T, mode="economic", overwrite_a=True, check_finite=False)
-            F = triangle.T
+        F, basis = in_span(F)
         within, between = self._scatters(F, rows, y)
         size, apart = float(np.trace(within)), float(np.trace(between))
         if size <= _NOTHING * apart:  # no class has two different rows: nothing within to be relative to
@@ -88,18 +83,7 @@ class _Discriminant(Projected, SupervisedEmbedding):
         """Coefficients and eigenvalues: as many as asked for, or, by default, of `default` those that exist."""
         p = len(within)
         asked = default if self.n_components is None else int(self.n_components)
-        for jitter in (0.0, *(p * np.finfo(float).eps * size * 10.0**e for e in range(12))):
-            try:
-                coef, values = most_separating(between, within + (ridge + jitter) * np.eye(p), min(asked, p))
-                break
-            except la.LinAlgError:
-                continue
-        if jitter:
-            warnings.warn(
-                f"the scatter within classes is singular: {jitter:.1g} was added to its diagonal. Use ridge > 0.",
-                UserWarning,
-                stacklevel=6,
-            )
+        coef, values = most_separating(between, within + ridge * np.eye(p), min(asked, p), size)
         exist = max(1, int(np.count_nonzero(values > 100 * p * np.finfo(float).eps * values[0])))
         if self.n_components is not None and asked > exist:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -206,26 +207,38 @@ def smoothest(F: Any, objective: objectives.Objective, d: int, ridge: Array) -> 
     inside = whitener.T @ (upper + np.diag(ridge)) @ whitener
     eigenvalues, vectors = la.eigh(0.5 * (inside + inside.T), subset_by_index=(0, d - 1))
     coef = whitener @ vectors
-    return _signed(coef, F), eigenvalues
-
-
-def most_separating(F: Array, between: Array, within: Array, d: int) -> tuple[Array, Array]:
-    """Coefficients C (p, d) of the largest eigenvalues of `between` against `within`, C' within C = I, and these.
-
-    `within` is positive definite but for rounding, which stands for it in directions where it vanishes.
-    """
-    size, axes = la.eigh(0.5 * (within + within.T))
-    whitener = axes / np.sqrt(np.maximum(size, len(size) * np.finfo(float).eps * size[-1]))
-    inside = whitener.T @ between @ whitener
-    values, vectors = la.eigh(0.5 * (inside + inside.T))
-    return _signed(whitener @ vectors[:, ::-1][:, :d], F), values[::-1][:d]
-
-
-def _signed(coef: Array, F: Any) -> Array:
-    """Coefficients with the signs that `fix_signs` gives to their image F @ coef."""
     image = np.asarray(F @ coef)
     turned = np.einsum("ij,ij->j", image, fix_signs(image)) < 0
-    return coef * np.where(turned, -1.0, 1.0)
+    return coef * np.where(turned, -1.0, 1.0), eigenvalues
+
+
+def in_span(F: Array) -> tuple[Array, Array | None]:
+    """Rows in the coordinates of the space they span where there are more features than rows, and its basis (p, n)."""
+    if F.shape[1] <= F.shape[0]:
+        return F, None
+    basis, triangle = la.qr(F.T, mode="economic", overwrite_a=True, check_finite=False)
+    return triangle.T, basis
+
+
+def most_separating(between: Array, within: Array, d: int, size: float) -> tuple[Array, Array]:
+    """Coefficients (p, d) of the largest eigenvalues of `between` against `within`, and these.
+
+    Where `within` is singular the smallest jitter that helps is added, in units of `size`, with a warning.
+    """
+    p = len(between)
+    for jitter in (0.0, *(p * np.finfo(float).eps * size * 10.0**e for e in range(12))):
+        try:
+            values, vectors = la.eigh(between, within + jitter * np.eye(p), subset_by_index=(p - d, p - 1))
+        except la.LinAlgError:
+            continue
+        if jitter:
+            warnings.warn(
+                f"the scatter within classes is singular: {jitter:.1g} was added to its diagonal. Use a larger ridge.",
+                UserWarning,
+                stacklevel=7,
+            )
+        return fix_signs(vectors[:, ::-1]), values[::-1]
+    raise la.LinAlgError("the scatter within classes must be positive semidefinite")
 
 
 def _as_dense(matrix: Any) -> Array:

@@ -26,7 +26,7 @@ from manifast.embeddings._base import (
     check_components,
     warn_components,
 )
-from manifast.embeddings.linear import Projected, most_separating
+from manifast.embeddings.linear import Projected, in_span, most_separating
 from manifast.graphs import given_graph, mean_sq_distance, n_components_of
 from manifast.kernels import _affine_product
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
@@ -580,20 +580,17 @@ class _Discriminant(Projected, _SemiSupervised):
 
     def _embed(self, X: Array, y: Labels) -> None:
         alpha, ridge = as_number(self.alpha, "alpha", minimum=0.0), as_positive(self.beta, "beta")
-        n, p = X.shape
-        d = self._check_dimensions(y, min(n - 1, p))
+        d = self._check_dimensions(y, min(X.shape[0] - 1, X.shape[1]))
         L = self._laplacian(X)
         F = X.astype(np.float64)
         F -= F.mean(axis=0)  # which changes none of the matrices below
-        axes = None
-        if p > n:  # the projection lies in the span of the rows
-            F, size, axes = la.svd(F, full_matrices=False)
-            F *= size
+        F, basis = in_span(F)
         between, within = self._scatters(F[y.labelled], y.indicators[y.labelled])
         within = within + alpha * np.asarray(F.T @ (L @ F))
         within.flat[:: len(within) + 1] += self._in_units(ridge, 2)
-        coef, self.eigenvalues_ = most_separating(F, between, within, d)
-        self._keep_map(X, None, coef if axes is None else axes.T @ coef, np.zeros(d))
+        size = float(np.trace(within)) / len(within)
+        coef, self.eigenvalues_ = most_separating(between, within, d, size)
+        self._keep_map(X, None, coef if basis is None else fix_signs(basis @ coef), np.zeros(d))
 
     def _check_dimensions(self, labels: Labels, rank: int) -> int:
         """n_components, by default and at most as many as the classes leave."""
