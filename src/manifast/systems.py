@@ -36,6 +36,7 @@ Operator = Callable[[Array], Array]
 _DIRECT_FLOPS = 3e10  # a factor of this much work takes as long as the iteration on some hundred columns
 _DENSE_ROWS = 4000  # below, a dense factor takes no longer than that
 _COLUMNS = 8  # iterated together: blocks of 50,000 rows just stay in cache; more took longer per column
+_FOLD = 64
 _TOLERANCE = 1e-10  # relative residual at which a column counts as solved
 _MAX_ITER = 3000
 _GROUNDED = 1e-12  # what a component's rows must add up to, relative to its diagonal, to be clear of rounding
@@ -216,7 +217,7 @@ class _Iterated:
         rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
         values = np.where(rows == S.indices, 0.0, -S.data * self._scale[rows, 0] * self._scale[S.indices, 0])
         self._graph = sp.csr_array((values, S.indices, S.indptr), shape=S.shape)
-        self._hierarchy = None
+        self._hierarchy, self._rest = None, np.ones((S.shape[0], 1))
         if connected and values.min() >= 0:
             self._graph.eliminate_zeros()
             with kernel_threads(n_threads) as threads:
@@ -226,12 +227,8 @@ class _Iterated:
             self._scale *= np.sqrt(factor)  # the kernel's graph is G times a power of two
 
     def _product(self, p: Array) -> Array:
-        """(I - G) p = (diag(G1) - G) p + (1 - G1) p, the first from the kernel."""
-        if self._hierarchy is None:
-            return np.asarray(p - self._graph @ p)
-        q = self._hierarchy.product(0, p)
-        q += self._rest * p
-        return q
+        """What `_rest` times p lacks of (I - G) p: -Gp, or from the kernel (diag(G1) - G) p."""
+        return np.asarray(-(self._graph @ p) if self._hierarchy is None else self._hierarchy.product(0, p))
 
     def __call__(self, B: Array) -> Array:
         solution = np.empty(B.shape)
@@ -259,21 +256,29 @@ class _Iterated:
 
     def _solve(self, B: Array) -> tuple[Array, int, float]:
         """Solutions, iterations, and the largest relative residual."""
-        tiny = np.finfo(float).tiny
+        n, tiny = len(B), np.finfo(float).tiny
         size = np.maximum(la.norm(B, axis=0), tiny)
-        x, r = np.zeros_like(B), B / size
-        p, step_p = r.copy(), np.empty_like(B)
-        squares = np.einsum("ij,ij->j", r, r)
+        # Rows are folded, many side by side: loops over the few columns of one row would take longer than their work.
+        x, r, p, q, rest, spare = np.zeros((6, -(-n // _FOLD), _FOLD * _COLUMNS))
+        rows = [part.reshape(-1, _COLUMNS)[:n] for part in (x, r, p, q, rest)]
+        rows[1][:] = rows[2][:] = B / size
+        rows[4][:] = self._rest
+        squares = _dots(r, r)
         for n_iter in range(_MAX_ITER + 1):
-            residual = float(np.sqrt(squares.max(initial=0.0)))
+            residual = float(np.sqrt(squares.max()))
             if residual <= _TOLERANCE or n_iter == _MAX_ITER:
                 break
-            q = self._product(p)
-            step = squares / np.maximum(np.einsum("ij,ij->j", p, q), tiny)
-            x += np.multiply(step, p, out=step_p)
-            q *= step
-            r -= q
-            before, squares = squares, np.einsum("ij,ij->j", r, r)
-            p *= squares / np.maximum(before, tiny)
+            np.multiply(rest, p, out=q)
+            rows[3] += self._product(rows[2])
+            step = np.tile(squares / np.maximum(_dots(p, q), tiny), _FOLD)
+            x += np.multiply(p, step, out=spare)
+            r -= np.multiply(q, step, out=q)
+            before, squares = squares, _dots(r, r)
+            p *= np.tile(squares / np.maximum(before, tiny), _FOLD)
             p += r
-        return x * size, n_iter, residual
+        return rows[0] * size, n_iter, residual
+
+
+def _dots(a: Array, b: Array) -> Array:
+    """Inner products of columns, for folded rows."""
+    return np.asarray(np.einsum("ij,ij->j", a, b).reshape(_FOLD, _COLUMNS).sum(axis=0))
