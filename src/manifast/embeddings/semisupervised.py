@@ -354,8 +354,8 @@ class ElasticEmbeddingCV(_Elastic):
     >>> from sklearn.datasets import load_digits
     >>> from manifast import ElasticEmbeddingCV
     >>> X, y = load_digits(return_X_y=True)
-    >>> some = np.where(np.arange(300) < 60, y[:300], -1)
-    >>> search = ElasticEmbeddingCV(mus=(1e-3, 1.0), gammas=(1e-3, 1.0)).fit(X[:300], some)
+    >>> some = np.where(np.arange(1000) < 60, y[:1000], -1)
+    >>> search = ElasticEmbeddingCV(mus=(1e-3, 1.0), gammas=(1e-3, 1.0)).fit(X[:1000], some)
     >>> sorted(search.best_params_)
     ['gamma', 'lam', 'mu', 'n_components']
     >>> search.best_score_ > 0.8
