@@ -6,6 +6,7 @@ smoother that predicts new rows; the discriminant projections are linear maps to
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -159,21 +160,19 @@ def _shifted(L: Any, rows: Array, D: Array) -> tuple[Any, float]:
     return L + (sp.diags_array(diagonal, format="csr") if is_sparse(L) else np.diag(diagonal)), shift
 
 
-def _columns(n: int, rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Columns of the identity that belong to some rows, a block at a time."""
-    for begin in range(0, len(rows), _COLUMNS):
-        part = slice(begin, min(begin + _COLUMNS, len(rows)))
-        block = np.zeros((n, part.stop - begin))
-        block[rows[part], np.arange(part.stop - begin)] = 1.0
-        yield part, block
-
-
 def _responses(system: PenalizedSystem, rows: Array) -> Array:
     """Columns of the system's inverse (n, l) that belong to some rows."""
     response = np.empty((system.n, len(rows)))
-    for part, block in _columns(system.n, rows):
-        response[:, part] = system.solve(block)
+    for begin in range(0, len(rows), _COLUMNS):
+        response[:, begin : begin + _COLUMNS] = system.solve(_unit(system.n, rows[begin : begin + _COLUMNS]))
     return response
+
+
+def _unit(n: int, rows: Array) -> Array:
+    """Columns of the identity (n, n) that belong to some rows."""
+    columns = np.zeros((n, len(rows)))
+    columns[rows, np.arange(len(rows))] = 1.0
+    return columns
 
 
 def _embedded(response: Array, mixing: Array, rows: Array, inside: Array) -> Array:
@@ -410,32 +409,40 @@ class ElasticEmbeddingCV(_Elastic):
         if self.target not in ("transform", "embedding"):
             raise ValueError(f"target must be 'transform' or 'embedding'. Got {self.target!r} instead.")
         splits = self._splits(y)
-        dimensions, hidden = splits[0].dimensions, self.n_repeats * len(y.labelled)
+        dimensions = splits[0].dimensions
         kernels = self._kernels(X)
         L = self._laplacian(X)
-        tried: list[tuple[Any, ...]] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
+            tried = list(self._tried(X, y, L, kernels, splits, lams, mus, gammas))
+        lam, mu, gamma, at, d, self.best_score_ = max(tried, key=lambda entry: entry[-1])
+        names = ("lam", "mu", "gamma", "sigma", "n_components", "score")
+        self.cv_results_ = dict(zip(names, (np.array(column) for column in zip(*tried, strict=True)), strict=True))
+        widths = [np.nan if k is None or k.name != "rbf" else float(np.ldexp(k.sigma, self._exponent)) for k in kernels]
+        self.cv_results_["sigma"] = np.array(widths)[self.cv_results_["sigma"]]
+        if self.n_components is not None or d == dimensions[-1]:
+            d = _check_dimensions(self.n_components, y)
+        self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d}
+        if np.isfinite(widths[at]):
+            self.best_params_["sigma"] = widths[at]
+        self._solve(X, y, L, kernels[at], lam, mu, gamma, d)
+
+    def _tried(
+        self, X: Array, y: Labels, L: Any, kernels: Any, splits: list[_Split], lams: Any, mus: Any, gammas: Any
+    ) -> Iterator[tuple[float, float, float, int, int, float]]:
+        """λ, μ, γ, the number of the kernel, the best dimensions for these and their score."""
+        dimensions, hidden = splits[0].dimensions, self.n_repeats * len(y.labelled)
+        done, top = 0, 0.0
         for at, kernel in enumerate(kernels):
             for mu, gamma, problem in self._regressions(X, y, L, kernel, mus, gammas):
                 curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / hidden
                 for lam, curve in zip(lams, curves, strict=True):
                     best = int(np.argmax(curve))
-                    tried.append((lam, mu, gamma, at, int(dimensions[best]), float(curve[best])))
+                    yield lam, mu, gamma, at, int(dimensions[best]), float(curve[best])
+                done, top = done + len(lams), max(top, float(curves.max()))
                 if self.verbose:
                     total = len(kernels) * len(mus) * len(gammas) * len(lams)
-                    best_score = max(entry[-1] for entry in tried)
-                    print(f"ElasticEmbeddingCV: {len(tried)} of {total}, best score {best_score:.4f}", flush=True)
-        lam, mu, gamma, at, d, self.best_score_ = max(tried, key=lambda entry: entry[-1])
-        names = ("lam", "mu", "gamma", "sigma", "n_components", "score")
-        self.cv_results_ = dict(zip(names, (np.array(column) for column in zip(*tried, strict=True)), strict=True))
-        widths = np.array([np.nan if k is None or k.name != "rbf" else k.sigma for k in kernels])
-        self.cv_results_["sigma"] = widths[self.cv_results_["sigma"]]
-        if self.n_components is not None or d == dimensions[-1]:
-            d = _check_dimensions(self.n_components, y)
-        self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d}
-        kernel = kernels[at]
-        if kernel is not None and kernel.name == "rbf":
-            self.best_params_["sigma"] = float(np.ldexp(kernel.sigma, self._exponent))
-        self._solve(X, y, L, kernel, lam, mu, gamma, d)
+                    print(f"ElasticEmbeddingCV: {done} of {total}, best score {top:.4f}", flush=True)
 
     def _kernels(self, X: Array) -> list[Kernel | None]:
         """The kernels to choose from; one where there is no width to choose."""
@@ -474,8 +481,7 @@ class ElasticEmbeddingCV(_Elastic):
         rows = labels.labelled
         D = objectives.margins(labels.codes[rows], labels.count)[1]
         shifted, shift = _shifted(L, rows, D)
-        columns = np.zeros((len(X), len(rows)))
-        columns[rows, np.arange(len(rows))] = 1.0
+        columns = _unit(len(X), rows)
 
         def reduced(response: Array, smoother: Any) -> Reduced:
             return Reduced(response[rows], smoother.hat(rows) @ response, shift, D)
@@ -524,8 +530,7 @@ class _Split:
         # Hidden rows are unlabelled: A + τD̃ less what they, and other sizes of the classes, take from the diagonal.
         change = -(1.0 - 1e-10) * problem.shift * problem.D  # not all of it, in case nothing else holds a hidden row
         change[known] = problem.shift * (self._D - problem.D[known])
-        columns = np.eye(len(block))[:, known]
-        turned = la.solve(np.eye(len(block)) + change[:, None] * block, columns, check_finite=False)
+        turned = la.solve(np.eye(len(block)) + change[:, None] * block, _unit(len(block), known), check_finite=False)
         inside = block @ turned
         condensed = Condensed(inside[known], self._M, self._D, problem.shift)
         new = problem.image[hidden] @ turned if self._mapped else inside[hidden]
