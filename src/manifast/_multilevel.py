@@ -99,7 +99,7 @@ def laplacian_eigenvectors(
     accuracy = as_positive(tol, "tol")
     wanted = int(k)
     with kernel_threads(n_threads) as threads:
-        hierarchy = _hierarchy(graph, threads)
+        hierarchy = hierarchy_of(graph, threads)
         width = _block_width(wanted)
         if n <= _DENSE or n < 4 * width:
             x, n_iter = np.pad(_dense_vectors(hierarchy, 0, wanted), ((0, 0), (0, -wanted % 4))), 0
@@ -115,7 +115,7 @@ def laplacian_eigenvectors(
     return values[:wanted], vectors, norms[:wanted] / 2, n_iter
 
 
-def _hierarchy(graph: sp.csr_array, threads: int) -> _core.Multilevel:
+def hierarchy_of(graph: sp.csr_array, threads: int) -> _core.Multilevel:
     """The hierarchy of a graph that is fit for one."""
     n = graph.shape[0]
     small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64

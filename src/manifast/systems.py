@@ -3,7 +3,8 @@
 The rules, for a symmetric positive definite S with many right-hand sides:
 
 * sparse S: a sparse Cholesky factor while its predicted work is small, else a dense one while S is small. Beyond that
-  conjugate gradients on a block of columns, preconditioned by the diagonal, to a relative residual of 1e-10.
+  conjugate gradients on a block of columns to a relative residual of 1e-10, preconditioned by the diagonal; or, for a
+  Laplacian whose diagonal is hardly raised, by a multilevel hierarchy. Large Laplacians are not even tried to factor.
 * dense S: a dense Cholesky factor.
 * S + R with the penalty R of a smoother: the solver of S + cI and the Woodbury formula, arranged so that nothing
   cancels however large or small the weight c is; a dense R is added.
@@ -24,21 +25,21 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from manifast._factor import SparseCholesky
-from manifast._multilevel import _hierarchy
-from manifast._threads import kernel_threads
+from manifast._gradients import GroundedLaplacian, UnitDiagonal
 from manifast._validation import Array, is_sparse
 from manifast.smoothers import RidgePenalty
 
-__all__ = ["PenalizedSystem", "spd_solver"]
+__all__ = ["PenalizedSystem", "grounded_solution", "spd_solver"]
 
 Operator = Callable[[Array], Array]
 
 _DIRECT_FLOPS = 3e10  # a factor of this much work takes as long as the iteration on some hundred columns
 _DENSE_ROWS = 4000  # below, a dense factor takes no longer than that
 _COLUMNS = 8  # iterated together: blocks of 50,000 rows just stay in cache; more took longer per column
-_FOLD = 64
 _TOLERANCE = 1e-10  # relative residual at which a column counts as solved
 _MAX_ITER = 3000
+_RAISED = 1e-3  # a Laplacian raised by this share of its diagonal everywhere is preconditioned well enough by that
+_LAPLACIAN_ROWS = 30_000  # beyond, ordering the columns takes longer than solving for a few right-hand sides
 _GROUNDED = 1e-12  # what a component's rows must add up to, relative to its diagonal, to be clear of rounding
 
 
@@ -66,9 +67,10 @@ def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -
     """
     if not is_sparse(S):
         return _dense_solver(np.asarray(S, dtype=np.float64))
-    S = sp.csr_array(S, dtype=np.float64)
-    count, labels = connected_components(S, directed=False)
-    S = _grounded(S, labels)
+    S = _grounded(sp.csr_array(S, dtype=np.float64))
+    ground = _ground(S)
+    if ground is not None and S.shape[0] > _LAPLACIAN_ROWS:
+        return _iteration(S, ground, n_threads, verbose)
     cholesky = SparseCholesky(S, max_flops=_DIRECT_FLOPS, n_threads=n_threads)
     small = S.shape[0] <= _DENSE_ROWS
     if verbose:
@@ -85,7 +87,7 @@ def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -
         raise _NOT_DEFINITE
     if small:
         return _dense_solver(S.toarray())
-    return _Iterated(S, count == 1, n_threads, verbose)
+    return _iteration(S, ground, n_threads, verbose)
 
 
 class PenalizedSystem:
@@ -155,6 +157,15 @@ class PenalizedSystem:
         return first
 
 
+def raised(S: Any, diagonal: Array) -> Any:
+    """S + diag(diagonal), sparse or dense as S is."""
+    if is_sparse(S):
+        return sp.csr_array(S + sp.diags_array(diagonal, format="csr"))
+    dense = np.array(S, dtype=np.float64)
+    dense.flat[:: len(dense) + 1] += diagonal
+    return dense
+
+
 _NOT_DEFINITE = ValueError("the graph must give a positive definite system. Got one that is not, even with a jitter.")
 
 
@@ -192,57 +203,54 @@ def _dense_solver(matrix: Array) -> Operator:
     return lambda block: np.asarray(la.cho_solve(factor, block, check_finite=False))
 
 
-def _grounded(S: sp.csr_array, labels: Array) -> sp.csr_array:
+def _grounded(S: sp.csr_array) -> sp.csr_array:
     """S, raised in components whose rows add up to nothing but rounding: there constants would be free."""
+    count, labels = connected_components(S, directed=False)
     diagonal = S.diagonal()
-    free = np.bincount(labels, S.sum(axis=1)) < _GROUNDED * np.bincount(labels, diagonal)
+    ground = np.bincount(labels, S.sum(axis=1), count)
+    free = ground < _GROUNDED * np.bincount(labels, diagonal, count)
     if not free.any():
         return S
-    raised = np.where(free[labels], 1e2 * _GROUNDED * diagonal, 0.0)
-    _report(float(raised.max()))
-    return sp.csr_array(S + sp.diags_array(raised, format="csr"))
+    jitter = np.where(free[labels], 1e2 * _GROUNDED * diagonal, 0.0)
+    _report(float(jitter.max()))
+    return sp.csr_array(raised(S, jitter))
 
 
-class _Iterated:
-    """Columns of S^-1 B by conjugate gradients, on S scaled to a diagonal of ones: I - G.
+def _ground(S: sp.csr_array) -> Array | None:
+    """What raises the diagonal of a Laplacian: the sums of its rows. None where S is no such matrix."""
+    diagonal = S.diagonal()
+    off = S - sp.diags_array(diagonal, format="csr")
+    ground = np.asarray(S.sum(axis=1)).ravel()
+    if off.data.max(initial=0.0) > 0 or (ground < -1e-14 * diagonal).any():
+        return None
+    return np.where(ground > 1e-14 * diagonal, ground, 0.0)
 
-    Where G is a connected graph without negative weights the products come from the multilevel solver's kernel, which
-    orders the rows for it and takes a fifth of the time of SciPy's.
-    """
 
-    def __init__(self, S: sp.csr_array, connected: bool, n_threads: int | None, verbose: bool) -> None:
-        self._verbose = verbose
-        self._scale = 1.0 / np.sqrt(S.diagonal()[:, None])
-        self._order: Any = slice(None)
-        rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
-        values = np.where(rows == S.indices, 0.0, -S.data * self._scale[rows, 0] * self._scale[S.indices, 0])
-        self._graph = sp.csr_array((values, S.indices, S.indptr), shape=S.shape)
-        self._hierarchy, self._rest = None, np.ones((S.shape[0], 1))
-        if connected and values.min() >= 0:
-            self._graph.eliminate_zeros()
-            with kernel_threads(n_threads) as threads:
-                self._hierarchy = _hierarchy(self._graph, threads)
-            self._order, factor = self._hierarchy.order(), self._hierarchy.scale**2
-            self._rest = factor * (1.0 - self._graph.sum(axis=1)[self._order][:, None])
-            self._scale *= np.sqrt(factor)  # the kernel's graph is G times a power of two
+def _iteration(S: sp.csr_array, ground: Array | None, n_threads: int | None, verbose: bool) -> Operator:
+    """S^-1 by conjugate gradients, for some columns at a time, each to its own relative residual."""
+    diagonal = S.diagonal()
+    graph = sp.csr_array(sp.diags_array(diagonal, format="csr") - S)
+    system: GroundedLaplacian | UnitDiagonal
+    if ground is None:
+        system = UnitDiagonal(S)
+    else:
+        cycles = bool((ground < _RAISED * diagonal).any())
+        system = GroundedLaplacian(graph, ground, cycles=cycles, n_threads=n_threads)
 
-    def _product(self, p: Array) -> Array:
-        """What `_rest` times p lacks of (I - G) p: -Gp, or from the kernel (diag(G1) - G) p."""
-        return np.asarray(-(self._graph @ p) if self._hierarchy is None else self._hierarchy.product(0, p))
-
-    def __call__(self, B: Array) -> Array:
-        solution = np.empty(B.shape)
-        worst = 0.0
+    def solve(B: Array) -> Array:
+        solution, worst = np.empty(B.shape), 0.0
         for begin in range(0, B.shape[1], _COLUMNS):
-            part = slice(begin, min(begin + _COLUMNS, B.shape[1]))
-            right = np.zeros((len(B), _COLUMNS))
-            right[:, : part.stop - begin] = (self._scale * B[:, part])[self._order]
-            found, n_iter, residual = self._solve(right)
-            solution[self._order, part] = found[:, : part.stop - begin]
+            part = slice(begin, begin + _COLUMNS)
+            # A first step by the diagonal leaves a residual in which rows of a huge diagonal do not hide the others.
+            first = B[:, part] / diagonal[:, None]
+            rest = np.asarray(graph @ first)
+            size = np.maximum(np.abs(rest).max(axis=0), np.finfo(float).tiny)  # whose squares may be out of range
+            found, n_iter, residual = system.solve(rest / size, tol=_TOLERANCE, max_iter=_MAX_ITER)
+            solution[:, part] = first + found * size
             worst = max(worst, residual)
-            if self._verbose:
-                print(f"spd_solver: {part.stop} of {B.shape[1]} columns, {n_iter} iterations, residual {residual:.1e}")
-        solution *= self._scale
+            if verbose:
+                done = min(part.stop, B.shape[1])
+                print(f"spd_solver: {done} of {B.shape[1]} columns, {n_iter} iterations, residual {residual:.1e}")
         if worst > 100 * _TOLERANCE:
             from sklearn.exceptions import ConvergenceWarning
 
@@ -254,31 +262,84 @@ class _Iterated:
             )
         return solution
 
-    def _solve(self, B: Array) -> tuple[Array, int, float]:
-        """Solutions, iterations, and the largest relative residual."""
-        n, tiny = len(B), np.finfo(float).tiny
-        size = np.maximum(la.norm(B, axis=0), tiny)
-        # Rows are folded, many side by side: loops over the few columns of one row would take longer than their work.
-        x, r, p, q, rest, spare = np.zeros((6, -(-n // _FOLD), _FOLD * _COLUMNS))
-        rows = [part.reshape(-1, _COLUMNS)[:n] for part in (x, r, p, q, rest)]
-        rows[1][:] = rows[2][:] = B / size
-        rows[4][:] = self._rest
-        squares = _dots(r, r)
-        for n_iter in range(_MAX_ITER + 1):
-            residual = float(np.sqrt(squares.max()))
-            if residual <= _TOLERANCE or n_iter == _MAX_ITER:
-                break
-            np.multiply(rest, p, out=q)
-            rows[3] += self._product(rows[2])
-            step = np.tile(squares / np.maximum(_dots(p, q), tiny), _FOLD)
-            x += np.multiply(p, step, out=spare)
-            r -= np.multiply(q, step, out=q)
-            before, squares = squares, _dots(r, r)
-            p *= np.tile(squares / np.maximum(before, tiny), _FOLD)
-            p += r
-        return rows[0] * size, n_iter, residual
+    return solve
 
 
-def _dots(a: Array, b: Array) -> Array:
-    """Inner products of columns, for folded rows."""
-    return np.asarray(np.einsum("ij,ij->j", a, b).reshape(_FOLD, _COLUMNS).sum(axis=0))
+_WEAK = 1e-11  # edges and grounds below this share of a diagonal are close to drowning in its rounding
+
+
+def grounded_solution(W: Any, ground: Array, B: Array, *, verbose: bool = False) -> tuple[Array, Array]:
+    """X of (D - W + diag(ground)) X = B for a graph W, right however far its weights are apart.
+
+    A group of nodes that hangs on the rest and on the ground by nothing but weights far below those inside is nearly
+    singular: constants on it are as good as free. Such groups come last, each as one node of a smaller graph of the
+    same kind, which stands on the nodes that are solved already.
+
+    Parameters
+    ----------
+    W : array or sparse matrix of shape (n, n)
+        Symmetric, with weights that are not negative and nothing on the diagonal.
+    ground : array of shape (n,)
+        Not negative.
+    B : array of shape (n, m)
+    verbose : bool, default False
+
+    Returns
+    -------
+    X : array of shape (n, m)
+        0 where no path leads to the ground.
+    reached : array of bool of shape (n,)
+        Where one does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifast.systems import grounded_solution
+    >>> W = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> grounded_solution(W, np.array([1e-30, 0.0, 0.0]), np.array([[1e-30], [0.0], [0.0]]))
+    (array([[1.],
+           [1.],
+           [0.]]), array([ True,  True, False]))
+    """
+    diagonal = np.asarray(W.sum(axis=1)).ravel() + ground
+    groups, held = _groups(W, ground, diagonal)
+    reached = held[groups]
+    if reached.all():
+        return spd_solver(raised(-W, diagonal), verbose=verbose)(B), reached
+    inside, outside = np.flatnonzero(reached), np.flatnonzero(~reached)
+    W = sp.csr_array(W)
+    within, links, rows = W[inside][:, inside], W[outside][:, inside], W[outside][:, outside]
+    numbers = np.unique(groups[outside], return_inverse=True)[1].reshape(-1)
+    merge = sp.csr_array((np.ones(len(outside)), (numbers, np.arange(len(outside)))))
+    among = merge @ rows @ merge.T
+    among = sp.csr_array(among - sp.diags_array(among.diagonal()))
+    standing = merge @ (ground[outside] + links.sum(axis=1))
+    hanging = bool(among.nnz or standing.any())
+    X = np.zeros(B.shape)
+    if len(inside):
+        right = B[inside]
+        if hanging:
+            # What flows into the groups leaves through the nodes inside, which feel the weak edges in no other way.
+            right = right + links.T @ grounded_solution(among, standing, merge @ B[outside])[0][numbers]
+        X[inside] = spd_solver(raised(-within, ground[inside] + within.sum(axis=1)), verbose=verbose)(right)
+    if hanging:
+        merged, found = grounded_solution(among, standing, merge @ (B[outside] + links @ X[inside]))
+        X[outside], reached[outside] = merged[numbers], found[numbers]
+    return X, reached
+
+
+def _groups(W: Any, ground: Array, diagonal: Array) -> tuple[Array, Array]:
+    """The group of every node, joined by edges that are not weak, and which groups stand firmly on the ground."""
+    if is_sparse(W):
+        ends = np.repeat(diagonal, np.diff(W.indptr)), diagonal[W.indices]
+        strong = W.data > _WEAK * np.maximum(*ends)
+        joined = sp.csr_array((strong, W.indices, W.indptr), shape=W.shape)
+        if not strong.all():
+            joined = joined.copy()
+            joined.eliminate_zeros()
+    else:
+        least = _WEAK * np.maximum.outer(diagonal, diagonal)
+        joined = sp.csr_array(np.greater(W, least))
+    count, groups = connected_components(joined, directed=False)
+    firm = np.bincount(groups, ground, count) > _WEAK * np.bincount(groups, diagonal, count)
+    return groups, firm
