@@ -11,7 +11,17 @@ from typing import Any
 
 __version__ = _version("manifast")
 
-_MODULES = ("discriminant", "embeddings", "extensions", "graphs", "kernels", "metrics", "spectral", "theory")
+_MODULES = (
+    "discriminant",
+    "embeddings",
+    "extensions",
+    "graphs",
+    "kernels",
+    "metrics",
+    "propagation",
+    "spectral",
+    "theory",
+)
 _ESTIMATORS = (
     "LDE",
     "LFDA",
@@ -37,7 +47,8 @@ _ESTIMATORS = (
     "SupervisedIsomap",
     "expected_failed_checks",
 )
-_CLASSIFIERS = {"RBFDiscriminant": "manifast.discriminant"}
+_PROPAGATION = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS")
+_CLASSIFIERS = {"RBFDiscriminant": "manifast.discriminant"} | dict.fromkeys(_PROPAGATION, "manifast.propagation")
 _NAMES = {"show_config": "manifast._config"} | _CLASSIFIERS | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
 
 __all__ = ["__version__", *_MODULES, *_NAMES]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from manifast._validation import Array, as_count, as_number, as_positive
+from manifast._validation import Array, as_count, as_number, as_positive, is_sparse
 from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
@@ -72,6 +72,12 @@ class Kernel:
                     out[begin : begin + step] = _affine_product(part, dual, np.ascontiguousarray(intercept, dtype))
                 return out
         return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
+
+
+def linear_map(X: Any, coef: Array, intercept: Array) -> Array:
+    """X @ coef + intercept in the dtype of X, dense or sparse, row by row the same for any batch."""
+    coef, intercept = (np.ascontiguousarray(part, dtype=X.dtype) for part in (coef, intercept))
+    return np.asarray(X @ coef + intercept) if is_sparse(X) else _affine_product(X, coef, intercept)
 
 
 def settle(coef: Array, image: Array, dtype: Any) -> Array:

@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from manifast._gram import Kernel, median_distance, settle
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map, shortest_paths
-from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
+from manifast._validation import Array, as_count, as_matrix, as_number, as_positive, is_sparse
 from manifast.graphs import (
     NearestRows,
     as_rows,
@@ -581,6 +581,15 @@ def nystrom_factors(eigenvalues: Array) -> Array:
             "fewer components or another extension."
         )
     return 1.0 / gaps
+
+
+def affinity_mean(X: Any, Y: Array) -> Array:
+    """Means of the rows of Y (n, d), weighted by the affinities X (m, n) of new rows with them."""
+    columns = np.column_stack([Y, np.ones(len(Y), Y.dtype)])
+    sums = X @ columns if is_sparse(X) else _affine_product(X, columns.astype(X.dtype, copy=False))
+    if not (sums[:, -1] > 0).all():
+        raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
+    return np.asarray(sums[:, :-1] / sums[:, -1:])
 
 
 class LandmarkIsomap(Extension):

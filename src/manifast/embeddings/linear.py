@@ -11,11 +11,10 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from manifast import objectives
-from manifast._gram import Kernel, kernel_features
+from manifast._gram import Kernel, kernel_features, linear_map
 from manifast._validation import Array, as_number, as_positive, is_sparse
 from manifast.embeddings._base import Embedding, check_components, check_neighbors, join, neighbor_lists, solve
 from manifast.graphs import heat_width, knn_graph
-from manifast.kernels import _affine_product
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
 from manifast.spectral import fix_signs
 
@@ -43,10 +42,7 @@ class Projected(Embedding):
     def _map(self, X: Any) -> Array:
         if self._kernel is not None:
             return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_).astype(X.dtype, copy=False)
-        weights = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
-        if is_sparse(X):
-            return np.asarray(X @ weights + self.intercept_.astype(X.dtype))
-        return _affine_product(X, weights, self.intercept_.astype(X.dtype))
+        return linear_map(X, self.components_.T, self.intercept_)
 
     @property
     def _n_features_out(self) -> int:

@@ -25,7 +25,15 @@ from manifast.embeddings._base import (
     solve,
     warn_components,
 )
-from manifast.extensions import LandmarkIsomap, Nystrom, Reconstruction, SparseCode, mean_squares, nystrom_factors
+from manifast.extensions import (
+    LandmarkIsomap,
+    Nystrom,
+    Reconstruction,
+    SparseCode,
+    affinity_mean,
+    mean_squares,
+    nystrom_factors,
+)
 from manifast.graphs import full_graph, heat_width, knn_graph, n_components_of
 from manifast.kernels import _affine_product, neighbor_graph
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
@@ -163,12 +171,8 @@ class LaplacianEigenmaps(Embedding):
         if self.extension is not None or self.affinity != "precomputed":
             return super()._map(X)
         # The eigenvector equation with the affinities of the new rows.
-        Y = np.column_stack([self.embedding_, np.ones(len(self.embedding_), self.embedding_.dtype)])
-        sums = X @ Y if is_sparse(X) else _affine_product(X, Y.astype(X.dtype, copy=False))
-        if not (sums[:, -1] > 0).all():
-            raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
-        factors = nystrom_factors(self.eigenvalues_)
-        return (sums[:, :-1] / sums[:, -1:] * factors).astype(X.dtype, copy=False)
+        mean = affinity_mean(X, self.embedding_)
+        return (mean * nystrom_factors(self.eigenvalues_)).astype(X.dtype, copy=False)
 
 
 class _LocalEmbedding(Embedding):
