@@ -24,7 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.measure import Row
 from manifast._config import config
 
-PARTS = ("dense", "knn", "graph", "l1", "embeddings", "extensions", "supervised", "semisupervised")
+PARTS = (
+    "dense", "knn", "graph", "l1", "embeddings", "extensions", "supervised", "semisupervised", "propagation",
+)  # fmt: skip
 PEERS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "spams-bin", "pyamg", "tapkee", "umap-learn")
 
 
