@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
-from manifast import LGRM, LaplacianEigenmaps, OutOfSample, theory
+from manifast import LGRM, NSSE, LabelEncoding, LaplacianEigenmaps, OutOfSample, theory
 from manifast._hulls import widest_slab
 from manifast.extensions import RBF
 from manifast.graphs import class_graphs
@@ -513,9 +513,32 @@ def test_report_on_coil(data_dir):
     X = X[rows].reshape(rows.sum(), -1)[:, ::4] / 255.0
     model = OutOfSample(PCA(n_components=10), extension=RBF(sigma="loo")).fit(X)
     report = generalization_report(model, X, y[rows])
-    assert report.loo_error == model.extension_.loo_error_
-    assert "leave-one-out error" in str(report)
+    assert 0 < report.loo_error < 0.5
+    assert "1-NN error of rows left out of the map" in str(report)
     assert not any(verdict.bound.condition_holds for verdict in report.verdicts)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_report_leaves_rows_out(rng, ridge):
+    """The closed form against refits: each row mapped by the others, and its nearest embedding among those."""
+    X, y = clouds(rng, (12, 15, 9), 3, 1.0)
+    model = LabelEncoding(extension=RBF(sigma=1.5, ridge=ridge)).fit(X, y)
+    wrong = 0
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        image = RBF(sigma=1.5, ridge=ridge).fit(X[others], model.embedding_[others]).predict(X[i : i + 1])
+        nearest = np.argmin(np.sum((model.embedding_[others] - image) ** 2, axis=1))
+        wrong += y[others][nearest] != y[i]
+    assert 0 < wrong < len(X)
+    assert generalization_report(model, X, y).loo_error == pytest.approx(wrong / len(X), abs=1e-12)
+
+
+def test_report_on_nsse(rng):
+    X, y = clouds(rng, (12, 15, 9), 3, 4.0)
+    report = generalization_report(NSSE(2).fit(X, y), X, y, X, y)
+    assert report.test_error == 0
+    assert report.loo_error is not None
+    assert report.interpolation_error < 1e-6
 
 
 def test_report_on_other_maps(rng):

@@ -22,7 +22,7 @@ from manifast._hulls import widest_slab
 from manifast._labels import Labels, read_labels
 from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
 from manifast.graphs import _as_symmetric, _scale, nearest_outside
-from manifast.kernels import knn, sq_distances
+from manifast.kernels import gaussian, knn, sq_distances
 from manifast.metrics import misclassification_rate
 
 __all__ = [
@@ -754,7 +754,7 @@ class GeneralizationReport:
                 ("condition parameter", f"{self.condition_parameter:.4g}"),
             ]
         if self.loo_error is not None:
-            lines.append(("leave-one-out error of the map", f"{self.loo_error:.4g}"))
+            lines.append(("1-NN error of rows left out of the map", f"{self.loo_error:.2%}, their embedding being known"))
         if self.test_error is not None:
             lines.append(("1-NN error on the test rows", f"{self.test_error:.2%}"))
         return lines + [(verdict.theorem, str(verdict)) for verdict in self.verdicts]
@@ -820,30 +820,30 @@ def generalization_report(
     Y = embedding if missed < (1e-3 if embedding.dtype == np.float32 else 1e-6) else image
     spacing = max(float(knn(rows[at], 1)[0].max()) if len(at) > 1 else np.inf for at in labels.members)
     linear, distance = separation_margin(Y, y), separation_margin(Y, y, kind="distance")
-    gaussian = _gaussian_map(estimator)
-    steepness = rbf_lipschitz(*gaussian) if gaussian else None
+    sums = _gaussian_map(estimator)
+    steepness = rbf_lipschitz(*sums) if sums else None
     verdicts: tuple[Verdict, ...] = ()
-    if gaussian and steepness and steepness.tight > 0 and np.isfinite(spacing):
-        verdicts = _judge(rows, Y, labels, spacing, distance, *gaussian)
+    if sums and steepness and steepness.tight > 0 and np.isfinite(spacing):
+        verdicts = _judge(rows, Y, labels, spacing, distance, *sums)
     return GeneralizationReport(
         estimator=type(estimator).__name__,
         n_samples=len(rows),
         n_components=Y.shape[1],
         n_classes=labels.count,
-        map=f"Gaussian, sigma {gaussian[1]:.4g}, {len(gaussian[0])} centres" if gaussian else _map_name(estimator),
+        map=f"Gaussian, sigma {sums[1]:.4g}, {len(sums[0])} centres" if sums else _map_name(estimator),
         interpolation_error=missed,
         linear_margin=linear,
         distance_margin=distance,
         spacing=spacing,
         diameter=float(_within_diameters(rows, Y, labels, [2 * spacing])[0]),
-        sigma=gaussian[1] if gaussian else None,
-        coefficient_bound=coefficient_bound(gaussian[0]) if gaussian else None,
+        sigma=sums[1] if sums else None,
+        coefficient_bound=coefficient_bound(sums[0]) if sums else None,
         lipschitz=steepness,
-        condition_parameter=condition_parameter(Y, y, *gaussian) if gaussian else None,
-        loo_error=getattr(getattr(estimator, "extension_", estimator), "loo_error_", None),
+        condition_parameter=condition_parameter(Y, y, *sums) if sums else None,
+        loo_error=_left_out_error(estimator, rows, embedding, labels),
         test_error=None if X_test is None else _test_error(estimator, Y, labels, X_test, y_test),
         verdicts=verdicts,
-        conclusion=_conclude(verdicts, gaussian is not None, spacing),
+        conclusion=_conclude(verdicts, sums is not None, spacing),
     )
 
 
@@ -921,6 +921,30 @@ def _gaussian_map(estimator: Any) -> tuple[Array, float] | None:
         return None
     # Rows out of range were scaled by a power of two, and the width with them.
     return _coefficients(coef), float(np.ldexp(sigma, getattr(estimator, "_exponent", 0)))
+
+
+def _left_out_error(estimator: Any, rows: Array, embedding: Array, labels: Labels) -> float | None:
+    """Share of rows that Gaussian interpolation from all others puts next to a row of another class.
+
+    F_loo = Y - Ψ^-1 Y / diag(Ψ^-1). None for other maps, where Ψ is singular, or too large for its inverse.
+    """
+    from manifast.extensions import loo_residuals
+
+    mapping = getattr(estimator, "extension_", estimator)
+    width = getattr(mapping, "_width", getattr(mapping, "sigma_", None))
+    if width is None or not hasattr(mapping, "coef_") or len(rows) > _LEFT_OUT_ROWS:
+        return None
+    Y = embedding.astype(np.float64)
+    scaled = np.ldexp(rows.astype(np.float64), -getattr(estimator, "_exponent", 0))
+    residuals = next(loo_residuals(gaussian(scaled, sigma=width), Y, [getattr(mapping, "ridge_", 0.0)]))
+    if residuals is None:
+        return None
+    nearest = knn(Y, 2, queries=Y - residuals)[1]
+    itself = nearest[:, 0] == np.arange(len(Y))
+    return misclassification_rate(labels.codes, labels.codes[np.where(itself, nearest[:, 1], nearest[:, 0])])
+
+
+_LEFT_OUT_ROWS = 5000
 
 
 def _map_name(estimator: Any) -> str:
