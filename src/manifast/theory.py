@@ -754,7 +754,8 @@ class GeneralizationReport:
                 ("condition parameter", f"{self.condition_parameter:.4g}"),
             ]
         if self.loo_error is not None:
-            lines.append(("1-NN error of rows left out of the map", f"{self.loo_error:.2%}, their embedding being known"))
+            known = f"{self.loo_error:.2%}, their embedding being known"
+            lines.append(("1-NN error of rows left out of the map", known))
         if self.test_error is not None:
             lines.append(("1-NN error on the test rows", f"{self.test_error:.2%}"))
         return lines + [(verdict.theorem, str(verdict)) for verdict in self.verdicts]
