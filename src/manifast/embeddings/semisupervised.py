@@ -244,7 +244,7 @@ class ElasticEmbedding(_Elastic):
     `transform` of the training rows is the regression of `embedding_`, which it does not interpolate.
 
     γ is in units of the rows, so their scale matters. For faces under changing light, rows of unit length before and
-    after a whitened PCA and a graph of 5 neighbours raise the accuracy by 24 points:
+    after a whitened PCA and a graph of 5 neighbours raise the accuracy (Extended Yale, 3 labels each) from 62 to 87 %:
     ``make_pipeline(Normalizer(), PCA(0.98, whiten=True), Normalizer(), ElasticEmbedding(n_neighbors=5))``. Elsewhere
     that can hurt.
 
