@@ -17,7 +17,7 @@ from manifast._labels import Labels
 from manifast.graphs import class_graphs, knn_graph
 from manifast.kernels import knn, laplacian
 from manifast.objectives import class_laplacian, laplacian_eigenmaps, supervised
-from manifast.smoothers import GaussianSmoother, KernelRidgeSmoother
+from manifast.smoothers import GaussianSmoother, KernelRidgeSmoother, LinearRidgeSmoother
 from manifast.spectral import smallest_eigenvectors
 
 ALL = [
@@ -261,6 +261,23 @@ def test_a_supervised_objective_with_a_kernel_ridge_smoother(classes):
     dual, intercept = smoother.fit(Y)
     model = LGRM(3, local=A, mu=2.0, gamma=0.1, sigma=3.0).fit(X)  # the same as an estimator
     np.testing.assert_allclose(K @ dual + intercept, model.transform(X), atol=1e-7)
+
+
+def test_a_complete_between_graph_with_a_linear_smoother(classes):
+    """Both are sparse plus low rank, and so is their sum; the constant is left out, where H counts."""
+    X, y = classes
+    W_w, W_b = oracles.class_graphs(X, y, oracles.mean_sq_distance(X), 4)
+    A = oracles.graph_laplacian(W_w) - 0.01 * oracles.graph_laplacian(W_b)
+    centred = X - X.mean(axis=0)
+    R = np.eye(len(X)) - centred @ np.linalg.inv(centred.T @ centred + 0.5 * np.eye(3)) @ centred.T
+    within, _ = class_graphs(X, y, n_neighbors_within=4)
+    objective = supervised(within, None, labels_of(y), mu=0.01)
+    summed = LinearRidgeSmoother(X, 0.5).add_penalty(objective.A, 0.3)
+    np.testing.assert_allclose(summed.toarray(), A + 0.3 * R, atol=1e-10)
+    values, _ = smallest_eigenvectors(summed, 3, null=np.ones(len(X)))
+    H = np.eye(len(X)) - 1 / len(X)
+    expected = np.linalg.eigvalsh(H @ (A + 0.3 * R) @ H + 1e3 * (np.eye(len(X)) - H))
+    np.testing.assert_allclose(values, expected[:3], atol=1e-8)
 
 
 @pytest.mark.parametrize("labelled", [False, True])

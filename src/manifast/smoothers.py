@@ -38,6 +38,11 @@ class RidgePenalty:
 
     def added_to(self, A: Any) -> Any:
         """A + the penalty: sparse plus low rank, or dense for a dense A."""
+        if isinstance(A, LowRankSum):
+            rest = self.added_to(A.sparse)
+            if not isinstance(rest, LowRankSum):
+                return LowRankSum(rest, A.factor, A.weights)
+            return LowRankSum(rest.sparse, np.hstack([rest.factor, A.factor]), np.append(rest.weights, A.weights))
         inside = self.factor.T @ self.factor
         inside.flat[:: len(inside) + 1] += self.ridges
         scale = 1.0 / np.sqrt(inside.diagonal())
@@ -73,9 +78,9 @@ class KernelRidgeSmoother:
         """A + weight · γ H (HKH + γI)^-1 H (eqs. 18 and 19), dense, or sparse plus low rank but for constants."""
         if self._low is not None:
             # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
-            return RidgePenalty(weight, self._low, np.full(self._low.shape[1], self._ridge)).added_to(sp.csr_array(A))
+            return RidgePenalty(weight, self._low, np.full(self._low.shape[1], self._ridge)).added_to(_as_sum(A))
         penalty = self._dense_penalty(weight)
-        penalty += A.toarray() if is_sparse(A) else A
+        penalty += A if isinstance(A, np.ndarray) else A.toarray()
         return penalty
 
     def penalty(self, weight: float) -> Any:
@@ -144,6 +149,10 @@ def _factor(matrix: Array, ridge: float) -> tuple[Array, bool]:
     raise ValueError("the kernel matrix must be positive semidefinite. Got one that is not.")
 
 
+def _as_sum(A: Any) -> Any:
+    return A if isinstance(A, LowRankSum) else sp.csr_array(A)
+
+
 def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
     """The factor of a `RidgePenalty` with a constant column, which has no ridge."""
     return np.column_stack([factor, np.ones(len(factor))]), np.append(ridges, 0.0)
@@ -200,7 +209,7 @@ class LinearRidgeSmoother:
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
         scores, values = self._scores
-        return RidgePenalty(weight, scores, np.full(len(values), self._ridge)).added_to(sp.csr_array(A))
+        return RidgePenalty(weight, scores, np.full(len(values), self._ridge)).added_to(_as_sum(A))
 
     def penalty(self, weight: float) -> RidgePenalty:
         """weight · (H - X_c (X_c'X_c + γI)^-1 X_c')."""
