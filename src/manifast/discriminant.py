@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
+from manifast._classifier import ScoreClassifier
 from manifast._gram import settle
-from manifast._labels import Labels, read_labels
+from manifast._labels import Labels
 from manifast._validation import Array
-from manifast.embeddings._base import RowEstimator, whole_or_not_at_all
 from manifast.extensions import choose_by_loo, interpolate, merge_copies, rbf_candidates
 from manifast.kernels import rbf_apply
 
@@ -24,7 +22,7 @@ _LEAST_MEMBERS = 5  # of every class, for a covariance of what is left out
 _SHRINKAGE = 1e-3  # of the mean variance, added to the covariance; from 1e-10 to 1e-2 hardly matters on images
 
 
-class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
+class RBFDiscriminant(ScoreClassifier):
     """Gaussian RBF interpolation of the labels, and a Gaussian rule on its outputs.
 
     One-hot labels are interpolated by y = Σ_i c_i exp(-\\|x - x_i\\|²/σ²). The outputs F that every training row gets
@@ -68,8 +66,6 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
     True
     """
 
-    _unlabelled = False  # -1 is a class like any other
-
     def __init__(
         self,
         sigma: Any = "loo",
@@ -81,15 +77,6 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
         self.ridge = ridge
         self.sigma_grid = sigma_grid
         self.verbose = verbose
-
-    def fit(self, X: Any, y: Any) -> RBFDiscriminant:
-        """Learn to tell the classes y of the rows X apart."""
-        with whole_or_not_at_all(self):
-            X = self._validate(X, reset=True)
-            labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
-            self.classes_ = labels.classes
-            self._learn(X, labels)
-        return self
 
     def _learn(self, X: Array, labels: Labels) -> None:
         grid = _WIDTHS if self.sigma_grid is None else self.sigma_grid
@@ -113,24 +100,12 @@ class RBFDiscriminant(ClassifierMixin, RowEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Array:
         """Logarithms of the posteriors but for a term that all classes of a row share."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
         outputs = rbf_apply(X, self._X, self._coef, sigma=self._in_units(self.sigma_, 1))
         return np.asarray(outputs + self._offsets)
 
-    def decision_function(self, X: Any) -> Array:
-        """Score of every class, (n, classes); for two classes by how much the second is ahead, (n,)."""
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> Array:
-        """Most likely class of each row."""
-        best = np.argmax(self._scores(X), axis=1)
-        return np.asarray(self.classes_[best])
-
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, if outputs are Gaussian about the centroids and all classes as likely."""
-        return np.asarray(softmax(self._scores(X), axis=1))
+        return np.asarray(softmax(self._checked_scores(X), axis=1))
 
 
 def gaussian_rule(outputs: Array, labels: Labels) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ row by the labelled ones. Rows are samples, L = D - W is the Laplacian of the gr
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import nullcontext
 from typing import Any
 
@@ -16,14 +16,13 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
+from manifast._classifier import ScoreClassifier
 from manifast._gram import Kernel, kernel_features, linear_map
-from manifast._labels import Labels, read_labels
+from manifast._labels import Labels
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_number, as_positive, is_sparse
-from manifast.embeddings._base import RowEstimator, join, named_graph, whole_or_not_at_all
+from manifast.embeddings._base import join, named_graph
 from manifast.embeddings.unsupervised import without_diagonal
 from manifast.extensions import LatentVariable, SparseCode, affinity_mean, as_extension
 from manifast.graphs import given_graph, heat_width
@@ -38,46 +37,10 @@ _CHUNK = 1 << 21  # codes held at once
 _THIN = 500  # features up to which BLAS gains little from threads, and may lose much on a busy machine
 
 
-class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
-    """Base of all: every row gets one score per class, and the class of the largest."""
-
-    _unlabelled = True  # whether -1 means that a row has no label
-
-    def fit(self, X: Any, y: Any) -> ScoreClassifier:
-        """Learn from the rows X and their labels y."""
-        with whole_or_not_at_all(self):
-            X = self._validate(X, reset=True)
-            labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
-            self.classes_ = labels.classes
-            self._learn(X, labels)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Classes of new rows."""
-        best = self._checked_scores(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def decision_function(self, X: Any) -> Array:
-        """Scores of new rows (m, classes); for two classes (m,), how much the second is ahead of the first."""
-        scores = self._checked_scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _checked_scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return self._scores(X).astype(X.dtype, copy=False)
-
-    @abstractmethod
-    def _learn(self, X: Any, labels: Labels) -> None:
-        """Learn from checked rows and labels."""
-
-    @abstractmethod
-    def _scores(self, X: Any) -> Array:
-        """Scores of checked rows (m, classes)."""
-
-
 class Propagation(ScoreClassifier):
     """Base of the methods on a graph: which graph, and the scores and classes of the training rows."""
+
+    _unlabelled = True
 
     def fit(self, X: Any, y: Any) -> Propagation:
         """Learn from the rows X and their labels y, where -1 means that a row has none."""
@@ -742,8 +705,6 @@ class TPTSSR(ScoreClassifier):
     >>> bool(TPTSSR().fit(X[:1000] / 16, y[:1000]).score(X[1000:] / 16, y[1000:]) > 0.85)
     True
     """
-
-    _unlabelled = False
 
     def __init__(self, share: float = 0.05, ridge: float = 0.01) -> None:
         self.share = share
