@@ -35,6 +35,23 @@ def test_minus_one_is_unlabelled_where_asked(y):
     assert labels.indicators.sum() == 2
 
 
+def test_a_list_of_strings_may_hold_minus_one():
+    labels = read(["b", -1, "a"], unlabelled=True)
+    assert labels.classes.tolist() == ["a", "b"]
+    assert labels.codes.tolist() == [1, -1, 0]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_labels_are_no_class(missing):
+    with pytest.raises(ValueError, match="y must not hold missing labels"):
+        read(np.array(["a", missing, "b"], dtype=object))
+
+
+def test_labels_are_of_one_kind():
+    with pytest.raises(ValueError, match="y must hold labels of one kind"):
+        read(np.array([3, "a", 3], dtype=object))
+
+
 def test_minus_one_is_a_class_elsewhere():
     assert read(np.array([-1, 1, -1])).classes.tolist() == [-1, 1]
 

@@ -60,6 +60,8 @@ def read_labels(
     name = estimator if isinstance(estimator, str) else type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if unlabelled and isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+        y = np.array(y, dtype=object)  # NumPy would turn -1 into a string
     y = column_or_1d(y, warn=True)
     if y.shape[0] != n:
         raise ValueError(f"y must hold one label per row of X, {n}. Got {y.shape[0]} instead.")
@@ -72,7 +74,7 @@ def read_labels(
             raise ValueError("y must hold at least one label. Got only -1, which means unlabelled.")
     known = y[with_label]
     if known.dtype.kind == "O":
-        known = np.array(known.tolist())  # strings beside -1 are strings again
+        known = _of_one_kind(known.tolist())
     check_classification_targets(known)
     classes, inside = np.unique(known, return_inverse=True)
     if len(classes) < least_classes:
@@ -90,3 +92,14 @@ def read_labels(
             f"Got class {classes[small[0]]!r} with {labels.sizes[small[0]]}."
         )
     return labels
+
+
+def _of_one_kind(labels: list[Any]) -> Array:
+    """Labels of an object array in their own dtype: strings beside -1 are strings again."""
+    missing = [label for label in labels if label is None or label != label]
+    if missing:
+        raise ValueError(f"y must not hold missing labels. Got {missing[0]!r}: drop or label those rows.")
+    kinds = {isinstance(label, str) for label in labels}
+    if len(kinds) > 1:
+        raise ValueError("y must hold labels of one kind. Got strings and others: use str(label) for all.")
+    return np.array(labels)
