@@ -53,11 +53,35 @@ def test_algorithm_1(d, weights, n_neighbors):
     assert np.linalg.cond(oracles.gaussian(X, X, sigma)) < 1e8
     if values[d] - values[d - 1] > 1e-6 * mu1 * len(X):
         assert oracles.largest_angle(model.embedding_, Y) < 1e-6
-        np.testing.assert_allclose(
-            model.coef_ @ model.embedding_.T, coef @ Y.T, atol=1e-6 * np.abs(coef @ Y.T).max()
-        )
+        np.testing.assert_allclose(model.coef_ @ model.embedding_.T, coef @ Y.T, atol=1e-6 * np.abs(coef @ Y.T).max())
     np.testing.assert_allclose(model.embedding_.T @ model.embedding_, np.eye(d), atol=1e-10)
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("d", "medians", "mu1", "mu2"),
+    [(10, 1.5, 100.0, 1e-4), (20, 1.0, 100.0, 1e-4), (10, 1.5, 1.0, 0.3), (40, 1.0, 1.0, 0.1)],
+)
+def test_more_dimensions_than_contrasts(d, medians, mu1, mu2):
+    """Beyond the classes less one eigenvalues are close together and far from the others."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:250], y[:250]
+    model = NSSE(d, mu1=mu1, mu2=mu2, sigma=medians).fit(X, y)
+    W_w, W_b = oracles.class_graphs(X, y, oracles.mean_sq_distance(X))
+    inverse = np.linalg.inv(oracles.gaussian(X, X, model.sigma_))
+    A = oracles.graph_laplacian(W_w) - mu1 * oracles.graph_laplacian(W_b) + mu2 * inverse @ inverse
+    values, vectors = np.linalg.eigh(A)
+    assert values[d] - values[d - 1] > 1e-6 * mu1 * len(X)
+    assert oracles.largest_angle(model.embedding_, vectors[:, :d]) < 1e-7
+    with threadpool_limits(1):
+        again = NSSE(d, mu1=mu1, mu2=mu2, sigma=medians).fit(X, y)
+    assert oracles.largest_angle(model.embedding_, again.embedding_) < 1e-8
+
+
+def test_says_how_many_dimensions_a_width_spans():
+    X, y = np.linspace(0, 1, 30)[:, None], np.arange(30) % 3
+    with pytest.raises(ValueError, match=r"n_components must be at most \d+ for this width"):
+        NSSE(30, sigma=3.0, mu2=1e-6).fit(X, y)
 
 
 def exact_objective(X, y, Y, mu1, mu2, mu3, sigma):
@@ -204,6 +228,13 @@ def test_says_when_the_width_still_moves(digits):
     np.testing.assert_allclose(psi @ model.coef_, model.embedding_, atol=1e-8)
 
 
+def test_tiny_data_in_their_own_units(digits):
+    X, y, _, _ = digits
+    expected = NSSE(3, relative=False, mu3=0.0, sigma=40.0).fit(X, y)
+    model = NSSE(3, relative=False, mu3=0.0, sigma=40e-200).fit(X * 1e-200, y)
+    assert oracles.largest_angle(model.embedding_, expected.embedding_) < 1e-5
+
+
 def test_progress(digits, capsys):
     NSSE(3, verbose=True).fit(*digits[:2])
     assert "NSSE: step 1, sigma" in capsys.readouterr().err
@@ -222,9 +253,11 @@ BAD = [
     (NSSE(sigma=0), "sigma must be a positive"),
     (NSSE(sigma_grid=[1.0, -1.0]), "sigma_grid must be a positive"),
     (NSSE(sigma_grid=[]), "sigma_grid must be None or hold"),
-    (NSSE(n_components=29), "n_components must be an integer from 1 to 28, the number of different rows"),
+    (NSSE(n_components=29), "n_components must be an integer from 1 to 28, the number of rows"),
     (NSSE(n_components=2, n_neighbors=0), "n_neighbors must be an integer"),
     (NSSECV(mu2=[1.0, 0.0]), "mu2 must be a positive"),
+    (NSSECV(n_neighbors="few"), "n_neighbors must be an integer"),
+    (NSSECV(sigma=-1.0, n_components=2), "sigma must be a positive"),
     (NSSECV(n_components=[2, 25]), "n_components must be an integer from 1 to"),
     (NSSECV(validation_size=1.5), "validation_size must be a share"),
     (NSSECV(mu3=[]), "mu3 must be a number or hold at least one"),

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from manifast import LGRM, FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast._labels import Labels
+from manifast.extensions import RBF
 from manifast.graphs import class_graphs, knn_graph
 from manifast.kernels import knn, laplacian
 from manifast.objectives import class_laplacian, laplacian_eigenmaps, supervised
@@ -163,6 +164,36 @@ def test_fisher(classes, normalized, k_between):
     oracles.same_columns(model.embedding_, vectors[:, order].real, 1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the kernel matrix is nearly singular")
+def test_the_natural_map_takes_a_ridge_where_rows_have_few_features():
+    """Interpolation through 300 rows of three features swings wildly; the ridge is what leave-one-out chooses."""
+    X, y = make_blobs(300, 3, centers=4, cluster_std=3.0, random_state=0)
+    model = SupervisedLaplacianEigenmaps().fit(X[::2], y[::2])
+    plain = SupervisedLaplacianEigenmaps(extension=RBF()).fit(X[::2], y[::2])
+    right = [
+        np.mean(y[::2][knn(fitted.embedding_, 1, queries=fitted.transform(X[1::2]))[1][:, 0]] == y[1::2])
+        for fitted in (model, plain)
+    ]
+    assert model.extension_.ridge_ >= 1e-3
+    assert right[0] > right[1] + 0.15
+    images = load_digits()
+    assert LabelEncoding().fit(images.data[:300], images.target[:300]).extension_.ridge_ <= 1e-3
+
+
+def test_wide_rows_take_no_square_of_their_features():
+    X = np.random.default_rng(0).standard_normal((20, 60_000))
+    assert SupervisedLaplacianEigenmaps().fit(X, np.arange(20) % 4).embedding_.shape == (20, 3)
+
+
+def test_pinv_counts_the_rank_in_working_precision(classes):
+    X, y = classes
+    with pytest.raises(ValueError, match="n_components must be at most"):
+        FisherEmbedding(30, regularization="pinv", beta=0.02).fit(X, y)
+    far = X.copy()
+    far[0] += 100.0
+    assert FisherEmbedding(1, regularization="pinv").fit(far, y).eigenvalues_[0] < 1e13
+
+
 def test_label_encoding(classes):
     X, y = classes
     model = LabelEncoding().fit(X, y)
@@ -190,8 +221,8 @@ def test_same_answer_always(model):
     with threadpool_limits(1):
         again = clone(model).fit(X[:300], y[:300].astype(str))
     np.testing.assert_allclose(again.embedding_, model.embedding_, atol=1e-6)
-    if model.extension is None:
-        np.testing.assert_allclose(model.transform(X[:300]), model.embedding_, atol=1e-6)
+    interpolated = clone(model).set_params(extension=RBF()).fit(X[:300], y[:300])
+    np.testing.assert_allclose(interpolated.transform(X[:300]), interpolated.embedding_, atol=1e-6)
     narrow = clone(model).fit(X[:300].astype(np.float32), y[:300])
     assert narrow.embedding_.dtype == narrow.transform(new.astype(np.float32)).dtype == np.float32
     assert model.get_feature_names_out()[0].endswith("0")

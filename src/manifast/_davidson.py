@@ -1,8 +1,8 @@
 """Smallest eigenvectors of A + w Φ^-2 through coefficients: Y = ΦC, and Φ is never inverted.
 
 In the coefficients the problem is (wI + Φ'AΦ) c = λ Φ'Φ c. One Cholesky factor of it, shifted to be positive definite,
-is the preconditioner of a block Davidson iteration, which takes residuals with Φ itself: where Φ is nearly singular the
-factor loses digits, and the result does not.
+or of a problem like it, is the preconditioner of a block Davidson iteration, which takes residuals with Φ itself: where
+Φ is nearly singular the factor loses digits, and the result does not.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from manifast._validation import Array
 _PANEL = 256  # columns of a product whose lower triangle is enough
 _GUARD = 4  # vectors beyond those that are wanted, which converge last
 _BLOCKS = 6  # of the basis, before it is restarted
+_PATIENCE = 20  # steps without half the residual, after which rounding is all that is left
 
 
 def smallest_coefficients(
@@ -26,11 +27,10 @@ def smallest_coefficients(
     weight: float,
     k: int,
     *,
-    floor: float,
-    product: Array | None = None,
+    product: Array,
     start: Array | None = None,
     tol: float = 1e-10,
-    max_iter: int = 60,
+    max_iter: int = 300,
 ) -> tuple[Array, Array, Array]:
     """The k smallest eigenvalues of A + weight Φ^-2, their coefficients C (m, k) and vectors Y = ΦC with Y'Y = I.
 
@@ -39,18 +39,16 @@ def smallest_coefficients(
     apply : callable
         A times a block of columns.
     phi : array of shape (n, m)
-    floor : float
-        A lower bound on the eigenvalues of A.
-    product : array of shape (m, m), optional
-        What `shifted_product` gave for the same A, Φ and floor.
+    product : array of shape (m, m)
+        What `shifted_product` gave for the same Φ and A, or for a matrix in place of A whose small eigenvectors are
+        alike: the closer its floor is to the wanted eigenvalues, the faster.
     start : array of shape (n, any), optional
         Vectors near the wanted ones.
     tol : float
-        Residuals count in the norm of the inverse, relative to the distance of an eigenvalue from the shift.
+        Residuals count in the norm of the preconditioner, relative to that of the vectors.
     """
     n, m = phi.shape
-    shift = _shift(floor)
-    factor = _factor(shifted_product(apply, phi, floor) if product is None else product, weight)
+    factor = _factor(product, weight)
     width = min(k + _GUARD, m)
     guess = np.random.default_rng(0).standard_normal((n, width))
     if start is not None:
@@ -73,15 +71,24 @@ def smallest_coefficients(
         residual = weight * coef + phi.T @ (AY @ wanted - (Y @ wanted) * values[: wanted.shape[1]])
         correction = _solve(factor, residual)
         error = np.sqrt(np.maximum(np.einsum("ij,ij->j", residual, correction), 0.0))
-        worst = float((error / np.sqrt(np.maximum(values[: len(error)] + shift, 1e-300)))[:k].max())
+        lengths = np.asarray(la.norm(la.blas.dtrmm(1.0, factor, coef, lower=1, trans_a=1), axis=0))
+        worst = float((error / np.maximum(lengths, np.finfo(float).tiny))[:k].max())
         waited = 0 if worst < 0.5 * best else waited + 1
         best = min(best, worst)
-        if worst <= tol or (waited > 3 and worst < 1e-6) or C.shape[1] >= m:
+        if worst <= tol or (waited > _PATIENCE and worst < 1e-6) or C.shape[1] >= m:
             break
         if C.shape[1] + wanted.shape[1] > _BLOCKS * width:
             keep = ritz[:, : min(2 * width, ritz.shape[1])]
             C, Y, AY = C @ keep, Y @ keep, AY @ keep
         fresh = correction[:, : max(1, int(np.sum(error > 0)))]
+    nothing = np.empty((0, 0))
+    C, Y = _orthonormal(phi, C @ ritz[:, :k], nothing, nothing)
+    if Y.shape[1] < k or np.abs(Y.T @ Y - np.eye(k)).max() > 1e-6:
+        spanned = int(np.sum(la.eigvalsh(Y.T @ Y) > 1e-3))
+        raise ValueError(
+            f"n_components must be at most {min(spanned, k - 1)} for this width, whose kernel matrix spans no more "
+            f"directions in working precision. Got {k}: use fewer, or a smaller sigma."
+        )
     if best > 1e-4:  # errors of eigenvalues are its square
         from sklearn.exceptions import ConvergenceWarning
 
@@ -91,8 +98,6 @@ def smallest_coefficients(
             ConvergenceWarning,
             stacklevel=4,
         )
-    nothing = np.empty((0, 0))
-    C, Y = _orthonormal(phi, C @ ritz[:, :k], nothing, nothing)
     projected = Y.T @ apply(Y) + weight * (C.T @ C)
     values, ritz = np.linalg.eigh(0.5 * (projected + projected.T))
     return values, C @ ritz, Y @ ritz

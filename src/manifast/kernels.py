@@ -234,6 +234,12 @@ def _search(
     return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, k, exponent, n_threads)
 
 
+def _team(n_threads: int | None, work: int) -> int | None:
+    """One thread where there is little to do: waking others takes longer, on a busy machine a hundred times."""
+    return 1 if n_threads is None and work < _LITTLE_WORK else n_threads
+
+
+_LITTLE_WORK = 2_000_000  # multiplications, about a millisecond
 _FEW_QUERIES = 8  # are found by a scan before a tree is made
 
 
@@ -261,7 +267,7 @@ def _scaled_search(
             x, q = np.ldexp(x, -exponent), None if q is None else np.ldexp(q, -exponent)
     rows = x.shape[0] if q is None else q.shape[0]
     distances, indices = np.empty((rows, k), dtype=x.dtype), np.empty((rows, k), dtype=np.int64)
-    with kernel_threads(n_threads) as threads:
+    with kernel_threads(_team(n_threads, rows * x.size)) as threads:
         if q is None or x.dtype == np.float32 or largest_magnitude(q) < _LARGE:
             search(x, q, distances, indices, threads)
         else:
@@ -441,7 +447,7 @@ def neighbor_graph(
         width = 1.0
     n, k = d.shape
     wide = n >= _INT32_MAX or 2 * n * k >= _INT32_MAX
-    with kernel_threads(n_threads) as threads:
+    with kernel_threads(_team(n_threads, 100 * n * k)) as threads:
         made = _graph.neighbor_graph(
             d,
             np.ascontiguousarray(neighbors, dtype=np.int64),

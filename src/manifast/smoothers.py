@@ -18,9 +18,9 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
-from manifast._davidson import smallest_coefficients
+from manifast._davidson import shifted_product, smallest_coefficients
 from manifast._threads import one_blas_thread
-from manifast._validation import Array, is_sparse
+from manifast._validation import Array, as_count, is_sparse
 from manifast.kernels import gaussian
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm
 
@@ -272,10 +272,11 @@ class GaussianSmoother:
         self._psi = gaussian(np.asarray(X, dtype=np.float64), sigma=sigma)
 
     def smallest(self, objective: Any, k: int, weight: float) -> tuple[Array, Array, Array]:
-        """The k smallest eigenvalues of A + weight Ψ^-2, Y with Y'Y = I, and C with ΨC = Y.
+        """The k smallest eigenvalues of A + weight Ψ^-2, Y with Y'Y = I (B counts nowhere), and C with ΨC = Y.
 
         Where the objective leaves the constant out, Y is orthogonal to it up to a millionth.
         """
+        k = as_count(k, "k", maximum=len(self._psi), why=", the number of rows")
         A, n = objective.A, len(self._psi)
         size = matrix_norm(A)
         far = _FAR * size / n if objective.drop_constant else 0.0
@@ -284,7 +285,8 @@ class GaussianSmoother:
             image: Array = np.asarray(A @ block) + far * block.sum(axis=0)
             return image
 
-        values, coef, Y = smallest_coefficients(apply, self._psi, weight, k, floor=-size)
+        product = shifted_product(apply, self._psi, -size)
+        values, coef, Y = smallest_coefficients(apply, self._psi, weight, k, product=product)
         turned = fix_signs(Y)
         return values, turned, coef * np.where(np.einsum("ij,ij->j", Y, turned) < 0, -1.0, 1.0)
 

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -228,6 +229,16 @@ def check_neighbors(value: Any, X: Any, *, least: int = 1, others: bool = True) 
     return k
 
 
+def few_enough(estimator: Any, X: Any) -> Any:
+    """n_neighbors; its default, which nobody chose for so few rows, is cut to their number with a warning."""
+    value, most = estimator.n_neighbors, X.shape[0] - 1
+    if value != signature(type(estimator)).parameters["n_neighbors"].default or value <= most:
+        return value
+    told = f"n_neighbors is cut from its default, {value}, to {most}: there are no more."
+    warnings.warn(told, UserWarning, stacklevel=7)
+    return most
+
+
 def neighbor_lists(given: Any, X: Any, k: int) -> tuple[Array, Array]:
     """Distances and indices of the nearest others: the user's own lists, or an exact search."""
     if given is None:
@@ -276,7 +287,7 @@ def named_graph(estimator: Any, X: Any, kind: str, beta: Any, *, mode: str = "un
     width = heat_width(X, estimator._in_units(beta, 2))
     if kind == "full":
         return full_graph(X, beta=width), width
-    k = check_neighbors(estimator.n_neighbors, X)
+    k = check_neighbors(few_enough(estimator, X), X)
     lists = neighbor_lists(estimator.neighbors, X, k)
     return knn_graph(X, k, weights=kind, beta=width, mode=mode, neighbors=lists), width
 

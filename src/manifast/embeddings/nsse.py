@@ -68,7 +68,7 @@ class Training:
             W = block.toarray() if is_sparse(block) else block
             self._within.append(np.diag(W.sum(axis=1)) - W)
         self._factors: dict[float, Array | None] = {}
-        self._products: dict[tuple[float, float], Array] = {}
+        self._products: dict[tuple[float, float, bool], Array] = {}
         # All that a search comes back to, or none: large matrices are rather made again than kept.
         fit = int(_KEPT_BYTES // (8 * self.n**2))
         self._keep = fit if fit > len(_COARSE) else 1
@@ -80,11 +80,14 @@ class Training:
             hot[part, c] = 1.0
         return hot
 
-    def objective(self, mu1: float) -> Any:
-        """L_w - μ1 L_b times a block (2); L_b = diag(N - n_c) + ZZ' - 11' of the complete graph is not built."""
+    def objective(self, mu1: float, *, contrasts: bool = True) -> Any:
+        """L_w - μ1 L_b times a block (2); L_b = diag(N - n_c) + ZZ' - 11' of the complete graph is not built.
+
+        Without contrasts the low rank -ZZ' + 11', which sets contrasts of the classes apart, is left out.
+        """
         blocks = []
         for within in self._within:
-            block = within - mu1
+            block = within - (mu1 if contrasts else 0.0)
             block.flat[:: len(block) + 1] -= mu1 * (self.n - len(block))
             blocks.append(block)
 
@@ -92,10 +95,24 @@ class Training:
             out = np.empty(columns.shape)
             for part, block in zip(self._slices, blocks, strict=True):
                 np.matmul(block, columns[part], out=out[part])
-            out += mu1 * columns.sum(axis=0)
+            if contrasts:
+                out += mu1 * columns.sum(axis=0)
             return out
 
         return apply
+
+    def _product(self, psi: Array, sigma: float, mu1: float, d: int) -> Array:
+        """For the preconditioner. Beyond the contrasts, far below all others, those are left out of it."""
+        classes = len(self._slices)
+        key = (sigma, mu1, d < classes)
+        if key not in self._products:
+            smallest = 0 if d < classes else min(map(len, self._within))
+            apply = self.objective(mu1, contrasts=d < classes)
+            product = shifted_product(apply, psi, -mu1 * (self.n - smallest))
+            if len(self._products) >= self._keep - 1:
+                return product
+            self._products[key] = product
+        return self._products[key]
 
     def kernel(self, sigma: float) -> Array:
         """Ψ, whose columns of repeated rows are one."""
@@ -106,13 +123,9 @@ class Training:
         """Step 4 of Algorithm 1: eigenvalues, coefficients and Y of the smallest eigenvectors of (12)."""
         if self._keep == 1:
             self._factors.clear()  # too large to keep one beside what follows
-        apply, psi, floor = self.objective(weights.mu1), self.kernel(sigma), -weights.mu1 * self.n
-        product = self._products.get((sigma, weights.mu1))
-        if product is None:
-            product = shifted_product(apply, psi, floor)
-            if len(self._products) < self._keep - 1:
-                self._products[sigma, weights.mu1] = product
-        return smallest_coefficients(apply, psi, weights.mu2, d, floor=floor, product=product, start=start)
+        psi = self.kernel(sigma)
+        product = self._product(psi, sigma, weights.mu1, d)
+        return smallest_coefficients(self.objective(weights.mu1), psi, weights.mu2, d, product=product, start=start)
 
     def coefficients(self, sigma: float, Y: Array) -> Array | None:
         """Ψ^-1 Y, None where Ψ is singular to working precision."""
@@ -379,6 +392,7 @@ class NSSE(SupervisedEmbedding):
             raise ValueError("sigma_grid must be None or hold at least one width. Got none.")
         max_iter, tol = as_count(self.max_iter, "max_iter"), as_number(self.tol, "tol", minimum=0.0)
         k = None if self.n_neighbors is None else as_count(self.n_neighbors, "n_neighbors")
+        check_components(self.n_components, X.shape[0], "the number of rows")
         if training is None:
             training = Training(X, y, k, heat_width(X, self._in_units(self.beta, 2)))
         d = check_components(self.n_components, len(training.roots), "the number of different rows")
@@ -386,7 +400,7 @@ class NSSE(SupervisedEmbedding):
         start = widths["sigma"] or widths["sigma_init"]
         return {
             "training": training,
-            "weights": Weights(mu1, mu2, mu3 * unit**2),
+            "weights": Weights(mu1, mu2, min(mu3 * unit * unit, 1e300) if mu3 else 0.0),
             "d": d,
             "sigma": _START * training.median if start is None else start * unit,
             "candidates": None if widths["sigma"] is not None else np.array(grid or []) * unit,
@@ -439,7 +453,7 @@ class NSSECV(NSSE):
     sigma_grid : sequence of floats or None, default None
         Candidates for the width in the splits, in medians or absolute as `relative` says; None is 24 from 0.3 to 6
         medians. The final fit brackets and refines the width unless a grid is given.
-    sigma_init, relative, n_neighbors, beta, max_iter, tol
+    sigma, sigma_init, relative, n_neighbors, beta, max_iter, tol
         As in `NSSE`.
     random_state : int, default 0
         Of the splits.
@@ -475,6 +489,7 @@ class NSSECV(NSSE):
         n_splits: int = 5,
         validation_size: float = 0.3,
         n_rounds: int = 1,
+        sigma: float | None = None,
         sigma_grid: Any = None,
         sigma_init: float | None = None,
         relative: bool = True,
@@ -492,6 +507,7 @@ class NSSECV(NSSE):
         self.n_splits = n_splits
         self.validation_size = validation_size
         self.n_rounds = n_rounds
+        self.sigma = sigma
         self.sigma_grid = sigma_grid
         self.sigma_init = sigma_init
         self.relative = relative
@@ -504,6 +520,8 @@ class NSSECV(NSSE):
 
     def _embed(self, X: Array, y: Labels) -> None:
         candidates = self._candidates(y)
+        if self.n_neighbors is not None:
+            as_count(self.n_neighbors, "n_neighbors")
         splits = [Split.of(self._model({}), X, y, *parts) for parts in self._splits(y)]
         for d in candidates["n_components"]:
             most = min(len(split.training.roots) for split in splits)
@@ -534,7 +552,7 @@ class NSSECV(NSSE):
 
     def _model(self, parameters: dict[str, Any]) -> NSSE:
         """One candidate, on the grid of widths whose factors all candidates share."""
-        shared = {name: getattr(self, name) for name in ("sigma_init", "relative", "n_neighbors", "beta")}
+        shared = {name: getattr(self, name) for name in ("sigma", "sigma_init", "relative", "n_neighbors", "beta")}
         model = NSSE(**shared, **parameters, max_iter=self.max_iter, tol=self.tol, sigma_grid=self.sigma_grid)
         model._exponent = self._exponent
         return model
@@ -593,7 +611,7 @@ class Split:
     def error(self, model: NSSE) -> float:
         """Share of held-out rows whose nearest training row, in the embedding, is of another class."""
         options = model._options(self.rows, self.labels, self.training)
-        if model.sigma_grid is None:
+        if model.sigma is None and model.sigma_grid is None:
             options["candidates"] = self.training.median * np.array(_SHARED)
         fit = learn(**options)
         mapped = rbf_apply(self.new.astype(np.float64), self.rows, fit.coef, sigma=fit.sigma)

@@ -21,27 +21,29 @@ from manifast.spectral import LowRankSum, fix_signs, smallest_eigenvectors
 
 __all__ = ["FisherEmbedding", "LabelEncoding", "SupervisedLaplacianEigenmaps"]
 
+_RANK = 1e-12  # eigenvalues of L_w below this, relative to its size, count as 0
+_RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # of the natural map, chosen among by leave-one-out
 _RBF_ROWS = 10_000  # beyond, the interpolator's matrix would take more than a gigabyte
 
 
 class _ClassEmbedding(SupervisedEmbedding):
-    """What these share: Gaussian interpolation as the natural map."""
-
-    _interpolates = True
+    """What these share: a Gaussian map as the natural one. Rows of few features call for a ridge."""
 
     def _natural_map(self, X: Array) -> None:
         natural: Any = None
-        if self.extension is None:
-            natural = RBF() if len(X) <= _RBF_ROWS else LatentVariable()
-            if len(X) > _RBF_ROWS:
-                warnings.warn(
-                    f"with more than {_RBF_ROWS} rows new ones are mapped by extension='lvm', as the matrix of the "
-                    "Gaussian interpolator would not fit. Choose an extension to silence this.",
-                    UserWarning,
-                    stacklevel=6,
-                )
-            natural.fit(X, self.embedding_)
-        self._extend(X, natural)
+        if self.extension is None and len(X) <= _RBF_ROWS:
+            # Chosen on centred coordinates, so that label encoding and its contrasts get the same.
+            centred = self.embedding_ - self.embedding_.mean(axis=0)
+            natural = RBF(ridge=RBF(ridge=_RIDGES).fit(X, centred).ridge_)
+        elif self.extension is None:
+            natural = LatentVariable()
+            warnings.warn(
+                f"with more than {_RBF_ROWS} rows new ones are mapped by extension='lvm', as the matrix of the "
+                "Gaussian map would not fit. Choose an extension to silence this.",
+                UserWarning,
+                stacklevel=6,
+            )
+        self._extend(X, None if natural is None else natural.fit(X, self.embedding_))
 
 
 class _ClassGraphs(_ClassEmbedding):
@@ -96,6 +98,7 @@ class ClassModes:
     def __init__(self, blocks: list[Any], labels: Labels, X: Array, inside: int) -> None:
         n, self._labels = len(X), labels
         self._contrasts = class_contrasts(labels, X)
+        self.scale = max(float(block.sum(axis=1).max()) for block in blocks) or 1.0  # of the within-class Laplacian
         within, between = [np.zeros(labels.count)], [np.append(np.full(labels.count - 1, float(n)), 0.0)]
         self._inside: list[Array] = []
         self._at: list[tuple[int, int]] = [(-1, j) for j in range(labels.count)]
@@ -139,7 +142,10 @@ def contrasts(roots: Array, labels: Labels, X: Array) -> Array:
     means = np.stack([X[rows].mean(axis=0, dtype=np.float64) for rows in labels.members])
     means -= X.mean(axis=0, dtype=np.float64)
     across = la.qr(roots[:, None])[0][:, 1:]
-    return np.asarray(across @ la.svd(across.T @ (roots[:, None] * means))[0])
+    spread = across.T @ (roots[:, None] * means)
+    if spread.shape[1] < spread.shape[0]:  # fewer features than contrasts: the others come in any order
+        return np.asarray(across @ la.svd(spread)[0])
+    return np.asarray(across @ la.svd(spread, full_matrices=False)[0])
 
 
 class SupervisedLaplacianEigenmaps(_ClassGraphs):
@@ -165,8 +171,8 @@ class SupervisedLaplacianEigenmaps(_ClassGraphs):
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
     extension : None, str or extension, default None
-        The map for new rows; None is `RBF` with the median distance as its width (`LatentVariable` beyond 10,000 rows,
-        with a warning).
+        The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
+        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
     verbose : bool, default False
 
     Attributes
@@ -251,8 +257,8 @@ class FisherEmbedding(_ClassGraphs):
         The graphs, as in `SupervisedLaplacianEigenmaps`. With neighbours between the classes, or normalised Laplacians,
         "pinv" takes dense matrices of n × n, and so does "ridge" with the complete normalised one.
     extension : None, str or extension, default None
-        The map for new rows; None is `RBF` with the median distance as its width (`LatentVariable` beyond 10,000 rows,
-        with a warning).
+        The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
+        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
     verbose : bool, default False
 
     Attributes
@@ -313,8 +319,10 @@ class FisherEmbedding(_ClassGraphs):
         if self.regularization == "ridge":
             ratios = modes.between / (modes.within + float(self.eps))
         else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = np.where(modes.within > 0, modes.between / modes.within, 0.0)
+            kept = modes.within > _RANK * modes.scale
+            if np.sum(kept) < d:
+                raise too_many(d, int(np.sum(kept)))
+            ratios = np.where(kept, modes.between / np.where(kept, modes.within, 1.0), 0.0)
         ratios, Y = modes.best(-ratios, d)
         return -ratios, Y
 
@@ -327,13 +335,22 @@ class FisherEmbedding(_ClassGraphs):
             ratios = 1.0 / inverse
         else:
             spread, axes = la.eigh(L_w.toarray())
-            kept = spread > len(spread) * np.finfo(float).eps * spread[-1]
+            kept = spread > _RANK * spread[-1]
+            if np.sum(kept) < d:
+                raise too_many(d, int(np.sum(kept)))
             half = axes[:, kept] / np.sqrt(spread[kept])
             inside = half.T @ (L_b @ half)
             count = len(inside)
             ratios, mixing = la.eigh(0.5 * (inside + inside.T), subset_by_index=(count - d, count - 1))
             ratios, Y = ratios[::-1], half @ mixing[:, ::-1]
         return ratios, fix_signs(Y / la.norm(Y, axis=0))
+
+
+def too_many(d: int, rank: int) -> ValueError:
+    return ValueError(
+        f"n_components must be at most {rank} for regularization='pinv', the rank of the within-class Laplacian in "
+        f"working precision. Got {d}: use fewer, a larger beta, or 'ridge'."
+    )
 
 
 class LabelEncoding(_ClassEmbedding):
@@ -345,8 +362,8 @@ class LabelEncoding(_ClassEmbedding):
         None is the number of classes: column c is 1 for the rows of class c. One less is the same simplex, turned into
         the dimensions that it spans; still fewer are those that tell the class means apart best.
     extension : None, str or extension, default None
-        The map for new rows; None is `RBF` with the median distance as its width (`LatentVariable` beyond 10,000 rows,
-        with a warning).
+        The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
+        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
 
     Attributes
     ----------
