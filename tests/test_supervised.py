@@ -283,7 +283,7 @@ def test_a_supervised_objective_with_a_kernel_ridge_smoother(classes):
     H = np.eye(len(X)) - 1 / len(X)
     R = 0.1 * H @ np.linalg.inv(H @ K @ H + 0.1 * np.eye(len(X))) @ H
     within, between = class_graphs(X, y, n_neighbors_between=4)
-    objective = supervised(within, between, labels_of(y), mu=0.5)
+    objective = supervised(within, between, y, mu=0.5)
     smoother = KernelRidgeSmoother(K.copy(), 0.1)
     values, Y = smallest_eigenvectors(smoother.add_penalty(objective.A, 2.0), 3)
     expected = np.linalg.eigh(A + 2.0 * R)

@@ -18,7 +18,9 @@ _MODULES = (
     "graphs",
     "kernels",
     "metrics",
+    "objectives",
     "propagation",
+    "smoothers",
     "spectral",
     "theory",
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manifast._labels import Labels
+from manifast._labels import Labels, read_labels
 from manifast._local import alignment_matrix, barycenter_weights, lle_matrix
 from manifast._validation import Array, is_sparse
 from manifast.kernels import laplacian
@@ -87,11 +87,12 @@ def alignment(X: Array, cliques: Array, bridges: Array, *, dim: int, gamma: floa
     return Objective(alignment_matrix(X, cliques, dim=dim, gamma=gamma))
 
 
-def supervised(within: Any, between: Any, labels: Labels, *, mu: float, normalized: bool = False) -> Objective:
+def supervised(within: Any, between: Any, y: Any, *, mu: float, normalized: bool = False) -> Objective:
     """Supervised Laplacian eigenmaps: L_w - μ L_b (NSSE eq. 2, THEORY eq. 30), plain or normalised.
 
-    `between=None` is the complete graph between the classes, which is not built.
+    `between=None` is the complete graph between the classes y, which is not built.
     """
+    labels = y if isinstance(y, Labels) else read_labels("supervised", y, within.shape[0])
     L_w, L_b = (class_laplacian(W, labels, normalized) for W in (within, between))
     if isinstance(L_b, LowRankSum):
         return Objective(LowRankSum(sp.csr_array(L_w - mu * L_b.sparse), L_b.factor, -mu * L_b.weights), None, False)

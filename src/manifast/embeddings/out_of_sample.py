@@ -69,6 +69,11 @@ class OutOfSample(Embedding):
         self.landmark_method = landmark_method
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any = None) -> OutOfSample:
+        """Embed the rows of X and learn the map for new ones; y goes to the embedder where given."""
+        super().fit(X, y)
+        return self
+
     def _embed(self, X: Array, y: Any) -> None:
         if not hasattr(self.embedder, "fit_transform"):
             raise ValueError(f"embedder must have fit_transform. Got {type(self.embedder).__name__} instead.")
