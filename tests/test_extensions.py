@@ -79,6 +79,35 @@ def test_nystrom_refuses_eigenvalues_near_one(rng):
         Nystrom(weights="binary").fit(X, np.column_stack([np.ones(40), mixed]))
 
 
+@pytest.mark.parametrize("k", [None, 9])
+def test_nystrom_keeps_a_column_of_zeros(data, k):
+    X, Y, new = data
+    both = Nystrom(n_neighbors=k).fit(X, np.column_stack([Y[:, 0], np.zeros(70)]))
+    assert both.eigenvalues_[1] == 0
+    out = both.predict(np.vstack([new, X]))
+    np.testing.assert_array_equal(out[:, 1], 0)
+    alone = Nystrom(n_neighbors=k).fit(X, Y[:, :1]).predict(np.vstack([new, X]))
+    np.testing.assert_allclose(out[:, :1], alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_nystrom_for_embeddings_of_any_size(data, scale):
+    X, Y, new = data
+    expected = Nystrom().fit(X, Y)
+    model = Nystrom().fit(X, scale * Y)
+    np.testing.assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(new), scale * expected.predict(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [None, 9])
+def test_nystrom_refuses_what_has_no_weights(data, k):
+    X, Y, _ = data
+    with pytest.raises(ValueError, match=r"beta must be so large .* Got 1e-30, at which columns \[0, 1\]"):
+        Nystrom(n_neighbors=k, beta=1e-30).fit(X, Y)
+    with pytest.raises(ValueError, match="X must have at least 2 rows for the Nyström map"):
+        Nystrom(n_neighbors=k).fit(X[:1], Y[:1])
+
+
 def test_reconstruction(data):
     X, Y, new = data
     model = Reconstruction(n_neighbors=6, reg=1e-2).fit(X, Y)
@@ -225,6 +254,37 @@ def test_rbf_with_repeated_rows(data):
     np.testing.assert_allclose(torn.predict(X[:1]), Y[:1] + 0.5, atol=1e-9)
 
 
+@pytest.mark.parametrize("ridge", [0.5, [0.5] * 6])  # few by Cholesky, more by an eigendecomposition
+def test_ridge_with_repeated_rows(data, ridge):
+    """The map of the whole system, copies and all, and errors of rows left out with their copies."""
+    X, Y, new = data
+    kinds = np.concatenate([np.arange(70), np.arange(30), [3, 3, 3]])
+    X, Y = X[kinds], Y[kinds]
+    Y[70:] += 0.3
+    K = oracles.gaussian(X, X, 0.9) + 0.5 * np.eye(103)
+    model = RBF(sigma=0.9, ridge=ridge).fit(X, Y)
+    expected = oracles.gaussian(new, X, 0.9) @ np.linalg.solve(K, Y)
+    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-9, atol=1e-12)
+    if np.ndim(ridge):
+        mean, left = np.empty((70, 2)), np.empty((70, 2))
+        for kind in range(70):
+            others = kinds != kind
+            mean[kind] = Y[~others].mean(axis=0)
+            left[kind] = K[kind, others] @ np.linalg.solve(K[np.ix_(others, others)], Y[others])
+        error = np.linalg.norm(left - mean) / np.linalg.norm(mean - mean.mean(axis=0))
+        assert model.loo_error_ == pytest.approx(error, rel=1e-9)
+
+
+def test_rbf_takes_the_smallest_width_where_all_are_singular():
+    X = np.linspace(0, 1, 500)[:, None]
+    with pytest.warns(UserWarning, match=r"singular at every sigma: the smallest, .* Use a smaller sigma") as said:
+        model = RBF(sigma="loo").fit(X, np.sin(3 * X))
+    assert said[0].filename == __file__
+    assert model.sigma_ == pytest.approx(0.3 * np.median(np.sqrt(oracles.sq_dist(X)[np.triu_indices(500, 1)])))
+    np.testing.assert_allclose(model.predict(X), np.sin(3 * X), atol=1e-6)
+    assert model.loo_error_ < 1e-6
+
+
 def test_rbf_says_when_it_cannot_interpolate(rng):
     X = np.linspace(0, 1, 200)[:, None]
     with pytest.warns(UserWarning, match=r"nearly singular at sigma = 10 .* reproduced only to"):
@@ -326,6 +386,61 @@ def test_sparse_rows(model, data):
     dense = clone(model).fit(X, Y).predict(new)
     sparse = clone(model).fit(sp.csr_matrix(X), Y).predict(sp.csr_matrix(new))
     np.testing.assert_allclose(sparse, dense, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_no_rows(model, data, dtype):
+    X, Y, new = (part.astype(dtype) for part in data)
+    with pytest.raises(ValueError, match=r"X must have at least 1 row\(s\)"):
+        clone(model).fit(X[:0], Y[:0])
+    model = clone(model).fit(X, Y)
+    none = model.predict(new[:0])
+    assert (none.shape, none.dtype) == ((0, 2), model.predict(new).dtype)
+    if model._sparse and getattr(model, "_k", None) is not None:
+        assert model.predict(sp.csr_matrix(new[:0])).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong"),
+    [
+        (RBF(sigma="loo", ridge=[1e-8, 1e-3]), {"sigma": 0.5, "ridge": -1.0}),
+        (SparseCode(), {"lam": 0.5, "projection": 99}),
+        (Reconstruction(), {"n_neighbors": 3, "reg": 0.0}),
+        (LatentVariable(), {"n_neighbors": 7, "beta": -1.0}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fit_that_fails_changes_nothing(model, wrong, data):
+    X, Y, _ = data
+    model = clone(model).fit(X, Y)
+    learned = {name: value for name, value in vars(model).items() if name not in model.get_params()}
+    with pytest.raises(ValueError, match="must be"):
+        model.set_params(**wrong).fit(X[:, :3], 2 * Y)
+    after = {name: value for name, value in vars(model).items() if name not in model.get_params()}
+    assert after.keys() == learned.keys()
+    assert all(after[name] is learned[name] for name in learned)
+
+
+def test_a_fit_that_fails_late_changes_nothing(data, monkeypatch):
+    X, Y, new = data
+    model = RBF().fit(X, Y)
+    before = model.predict(new)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("manifast.extensions.interpolate", fail)
+    with pytest.raises(MemoryError):
+        model.set_params(sigma=9.0).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(new), before)
+
+
+def test_a_fit_forgets_the_one_before(data):
+    X, Y, _ = data
+    model = RBF(sigma="loo", ridge=1e-3).fit(X, Y)
+    assert model.loo_error_ > 0
+    assert vars(model.set_params(sigma=0.9).fit(X, Y)).keys() == vars(RBF(sigma=0.9).fit(X, Y)).keys()
 
 
 def test_bad_input(data):

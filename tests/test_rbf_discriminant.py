@@ -112,13 +112,47 @@ def test_what_classes_are_called_does_not_matter(names):
 def test_repeated_rows():
     X, y = blobs()
     once = RBFDiscriminant(sigma=2.0, ridge=1e-3).fit(X, y)
-    thrice = RBFDiscriminant(sigma=2.0, ridge=1e-3).fit(np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    thrice = RBFDiscriminant(sigma=2.0, ridge=3e-3).fit(np.repeat(X, 3, axis=0), np.repeat(y, 3))
     new = blobs(1)[0]
     assert_array_equal(thrice.predict(new), once.predict(new))
     assert thrice.loo_error_ == once.loo_error_  # copies leave together
     torn = RBFDiscriminant().fit(np.vstack([X, X[:5]]), np.append(y, (y[:5] + 1) % 3))  # copies with other labels
     assert np.isfinite(torn.predict_proba(new)).all()
     assert torn.loo_error_ > 0
+
+
+@pytest.mark.parametrize("ridges", [0.1, [0.1] * 6])  # few by Cholesky, more by an eigendecomposition
+def test_repeated_rows_are_rows(ridges):
+    """The ridge is that of the system with all rows; copies are left out together."""
+    X, y = blobs()
+    kinds = np.concatenate([np.arange(39), [0, 0, 0, 5, 5, 20]])
+    X, y, new = X[kinds], y[kinds], blobs(1)[0]
+    y[-1] = (y[-1] + 1) % 3  # a copy with another label
+    Y, K = np.eye(3)[y], oracles.gaussian(X, X, 2.0) + 0.1 * np.eye(45)
+    left_out = np.empty((45, 3))
+    for i, kind in enumerate(kinds):
+        others = kinds != kind
+        left_out[i] = K[i, others] @ np.linalg.solve(K[np.ix_(others, others)], Y[others])
+    model = RBFDiscriminant(sigma=2.0, ridge=ridges).fit(X, y)
+    centroids, covariance = rule(left_out, y, 3)
+    assert model.loo_error_ == np.mean(squared_distances(left_out, centroids, covariance).argmin(axis=1) != y)
+    outputs = oracles.gaussian(new, X, 2.0) @ np.linalg.solve(K, Y)
+    away, scores = squared_distances(outputs, centroids, covariance), model.decision_function(new)
+    assert_allclose(scores - scores[:, :1], 0.5 * (away[:, :1] - away), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sigma", ["loo", 1.0])
+def test_a_matrix_that_is_singular_at_every_width_gets_a_jitter(sigma):
+    X = np.linspace(0, 1, 500)[:, None]
+    y = (X[:, 0] > 0.5).astype(int)
+    with (
+        pytest.warns(UserWarning, match="reproduced only to"),
+        pytest.warns(UserWarning, match="singular at every sigma: the smallest, .* Use a smaller sigma"),
+    ):
+        model = RBFDiscriminant(sigma=sigma, ridge=0.0).fit(X, y)
+    assert model.ridge_ == 0
+    assert model.loo_error_ < 0.02
+    assert model.score(X, y) > 0.98
 
 
 def test_odd_data():

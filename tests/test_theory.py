@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -483,6 +484,23 @@ def test_report_gives_guarantees_where_there_are_some(rng):
     assert "33.33%" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("probabilities", "guarantee"),
+    [
+        ((0.5, 0.25, 0.75, 0.0), "0.7500 by the linear classifier and 0.2500 by the nearest neighbour"),
+        ((0.5, 0.0, 0.0, 0.0), "0.5000 by the linear classifier"),
+        ((0.0, 0.0, 0.0, 0.875), "0.8750 by the nearest neighbour"),
+    ],
+)
+def test_report_says_for_which_classifier(rng, probabilities, guarantee):
+    model, X, y = tight_clusters(rng, 20)
+    found = [
+        replace(verdict, bound=verdict.bound._replace(probability=p))
+        for verdict, p in zip(generalization_report(model, X, y).verdicts, probabilities, strict=True)
+    ]
+    assert f"with probability at least {guarantee} (estimated)." in theory._conclude(tuple(found), True, 1.0)
+
+
 def test_report_says_what_is_vacuous():
     digits = load_digits()
     X, y = digits.data[:300], digits.target[:300]
@@ -533,6 +551,30 @@ def test_report_leaves_rows_out(rng, ridge):
     assert generalization_report(model, X, y).loo_error == pytest.approx(wrong / len(X), abs=1e-12)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_report_leaves_rows_out_with_their_copies(rng, ridge):
+    X, y = clouds(rng, (12, 15, 9), 3, 1.0)
+    kinds = np.concatenate([np.arange(36), [4, 4, 30]])
+    X, y = X[kinds], y[kinds]
+    model = LabelEncoding(extension=RBF(sigma=1.5, ridge=ridge)).fit(X, y)
+    wrong = 0
+    for i, kind in enumerate(kinds):
+        others = kinds != kind
+        image = RBF(sigma=1.5, ridge=ridge).fit(X[others], model.embedding_[others]).predict(X[i : i + 1])
+        nearest = np.argmin(np.sum((model.embedding_[others] - image) ** 2, axis=1))
+        wrong += y[others][nearest] != y[i]
+    assert 0 < wrong < len(X)
+    assert generalization_report(model, X, y).loo_error == pytest.approx(wrong / len(X), abs=1e-12)
+
+
+def test_report_leaves_no_rows_out_of_a_map_with_other_centres(rng):
+    X, y = clouds(rng, (30, 30), 3, 4.0)
+    model = OutOfSample(PCA(n_components=2), extension=RBF(sigma=3.0), landmarks=15).fit(X)
+    report = generalization_report(model, X, y)
+    assert "15 centres" in report.map
+    assert report.loo_error is None
+
+
 def test_report_on_nsse(rng):
     X, y = clouds(rng, (12, 15, 9), 3, 4.0)
     report = generalization_report(NSSE(2).fit(X, y), X, y, X, y)
@@ -575,6 +617,28 @@ def test_report_in_the_units_of_the_data(rng):
     assert huge.spacing == pytest.approx(2.0**320 * usual.spacing)
 
 
+@pytest.mark.parametrize("scale", [2.0**-350, 2.0**350])
+def test_report_on_nsse_in_the_units_of_the_data(rng, scale):
+    X, y = clouds(rng, (12, 15, 9), 3, 4.0)
+    usual = generalization_report(NSSE(2).fit(X, y), X, y)
+    model = NSSE(2).fit(scale * X, y)
+    report = generalization_report(model, scale * X, y)
+    assert report.sigma == model.sigma_ == pytest.approx(scale * usual.sigma, rel=1e-6)
+    assert report.lipschitz == pytest.approx(model.lipschitz_)
+    assert report.loo_error == usual.loo_error
+
+
+def test_a_vector_is_an_embedding_of_one_column():
+    X, Y, y = [[0.0], [1.0], [5.0], [6.0]], np.array([0.0, 0.5, 9.0, 9.25]), [0, 0, 1, 1]
+    for function in (
+        lambda Y: separation_margin(Y, y),
+        lambda Y: q_mean_margin(Y, y, 2),
+        lambda Y: condition_parameter(Y, y, [1.0, 2.0], 1.0),
+        lambda Y: within_diameter(X, Y, y, 1.0),
+    ):
+        assert function(Y) == function(Y[:, None])
+
+
 FINE = ([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
 
 
@@ -592,6 +656,7 @@ FINE = ([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
         (lambda: rbf_lipschitz(np.empty((0, 2)), 1.0), "coef must have at least 1 row"),
         (lambda: coefficient_bound([[np.inf]]), "coef must be finite"),
         (lambda: condition_parameter(*FINE, [[1.0, 2.0]], 1.0), "coef must have one column per column of Y, 1. Got 2"),
+        (lambda: condition_parameter([0.0, 2.0], [0, 1], np.ones((2, 2)), 4.0), "one column per column of Y, 1. Got 2"),
         (lambda: optimal_sigma(2.5, 1.0, 1.0, 1.0), "n must be an integer"),
         (lambda: optimal_sigma(2, -1.0, 1.0, 1.0), "alpha must be a positive"),
         (lambda: linear_bound(-1.0, 1.0, **SETTINGS), "margin must be a finite number of at least 0"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isfinite
 from numbers import Integral
 from typing import Any
@@ -16,6 +18,18 @@ Array = NDArray[Any]
 def is_sparse(value: Any) -> bool:
     """Whether a value is a SciPy sparse matrix or array."""
     return bool(sp.issparse(value))
+
+
+@contextmanager
+def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, columns: int | None = None) -> Array:

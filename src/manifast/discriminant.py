@@ -26,9 +26,9 @@ class RBFDiscriminant(ScoreClassifier):
     """Gaussian RBF interpolation of the labels, and a Gaussian rule on its outputs.
 
     One-hot labels are interpolated by y = Σ_i c_i exp(-\\|x - x_i\\|²/σ²). The outputs F that every training row gets
-    when it is left out, F_loo = Y - Ψ^-1 Y / diag(Ψ^-1), choose width and ridge, and say what outputs to expect of
-    each class: a new row goes to the class whose centroid is nearest in the Mahalanobis distance of their pooled
-    covariance. With fewer than 5 rows in some class it goes to the nearest label.
+    when it is left out with its copies, F_loo = Y - Ψ^-1 Y / diag(Ψ^-1), choose width and ridge, and say what outputs
+    to expect of each class: a new row goes to the class whose centroid is nearest in the Mahalanobis distance of their
+    pooled covariance. With fewer than 5 rows in some class it goes to the nearest label.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RBFDiscriminant(ScoreClassifier):
             nearest = np.argmax(target - residuals, axis=1)
             return float(np.mean(nearest[groups] != labels.codes)), float(np.linalg.norm(residuals))
 
-        sigma, self.ridge_, residuals = choose_by_loo(rows, target, widths, ridges, self.verbose, score)
+        sigma, self.ridge_, residuals = choose_by_loo(rows, target, counts, widths, ridges, self.verbose, score)
         left_out = (target - residuals)[groups]
         slopes, self._offsets = gaussian_rule(left_out, labels)
         scores = left_out @ slopes + self._offsets
@@ -95,7 +95,7 @@ class RBFDiscriminant(ScoreClassifier):
         self.sigma_ = float(np.ldexp(sigma, self._exponent))
         self._X = X
         # The rule is affine: it is part of the map.
-        coef = interpolate(rows, target, sigma, self.ridge_) @ slopes
+        coef = interpolate(rows, target, counts, sigma, self.ridge_) @ slopes
         self._coef = settle((coef / counts[:, None])[groups], scores, X.dtype)
 
     def _scores(self, X: Any) -> Array:
@@ -125,4 +125,6 @@ def gaussian_rule(outputs: Array, labels: Labels) -> tuple[Array, Array]:
         covariance = np.eye(count) * np.mean(np.square(outputs - labels.indicators))
     covariance.flat[:: count + 1] += np.finfo(float).eps  # outputs that are never wrong
     slopes = la.solve(covariance, centroids.T, assume_a="pos")
-    return slopes, -0.5 * np.einsum("ci,ic->c", centroids, slopes)
+    offsets = -0.5 * np.einsum("ci,ic->c", centroids, slopes)
+    # Outputs sum to about 1: along that the covariance nearly vanishes, and slopes are steep but alike for all classes.
+    return slopes - slopes.mean(axis=1, keepdims=True), offsets

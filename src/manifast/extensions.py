@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from manifast._gram import Kernel, median_distance, settle
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map, shortest_paths
-from manifast._validation import Array, as_count, as_matrix, as_number, as_positive, is_sparse
+from manifast._validation import Array, as_count, as_matrix, as_number, as_positive, is_sparse, whole_or_not_at_all
 from manifast.graphs import (
     NearestRows,
     as_rows,
@@ -70,26 +70,30 @@ class Extension(BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: Any, Y: Any) -> Extension:
         """Learn the map from rows X (n, p) and their embedding Y (n, d)."""
         X, Y = self._check(X, Y)
-        self._fit(X, Y)
-        self.n_features_in_ = X.shape[1]
+        with whole_or_not_at_all(self):
+            self._fit(X, Y)
+            self.n_features_in_ = X.shape[1]
         return self
 
     def predict(self, X: Any) -> Array:
         """Embedding of new rows."""
         if not hasattr(self, "n_features_in_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit(X, Y) first")
-        return self._predict(self._rows(X, columns=self.n_features_in_))
+        rows = self._rows(X, columns=self.n_features_in_)
+        if rows.shape[0] == 0:  # shape and dtype are those of any row's
+            return self._predict(np.zeros((1, self.n_features_in_), rows.dtype))[:0]
+        return self._predict(rows)
 
     def _check(self, X: Any, Y: Any) -> tuple[Any, Array]:
-        X = self._rows(X)
+        X = self._rows(X, min_rows=1)
         Y = np.asarray(Y)
         Y = as_matrix(Y[:, None] if Y.ndim == 1 else Y, "Y")
         if Y.shape[0] != X.shape[0]:
             raise ValueError(f"Y must have one row per row of X, {X.shape[0]}. Got shape {Y.shape} instead.")
         return X, Y
 
-    def _rows(self, X: Any, columns: int | None = None) -> Any:
-        return as_rows(X, "X", columns=columns) if self._sparse else as_matrix(X, "X", columns=columns)
+    def _rows(self, X: Any, *, min_rows: int = 0, columns: int | None = None) -> Any:
+        return (as_rows if self._sparse else as_matrix)(X, "X", min_rows=min_rows, columns=columns)
 
     @abstractmethod
     def _fit(self, X: Any, Y: Array) -> None:
@@ -259,7 +263,7 @@ class RBF(Extension):
     ----------
     sigma : "median", "loo" or float, default "median"
         Width: `scale` times the median distance between rows; or chosen among `sigma_grid` (in medians) by closed-form
-        leave-one-out, F_loo = Y - Ψ^-1 Y / diag(Ψ^-1); or a number, taken as it is.
+        leave-one-out, F_loo = Y - Ψ^-1 Y / diag(Ψ^-1), copies of a row together; or a number, taken as it is.
     scale : float, default 1.0
         Of the median.
     ridge : float or sequence of floats, default 0.0
@@ -282,8 +286,10 @@ class RBF(Extension):
 
     Notes
     -----
-    Rows that repeat share their coefficients equally, and their embeddings are averaged: the solution of smallest norm.
-    Where Ψ is singular to working precision the smallest jitter that helps is added, and a warning says so.
+    Rows that repeat share their coefficients equally, and their embeddings are averaged: the solution of smallest norm,
+    and with a ridge the same map as without merging them. Leave-one-out leaves all copies of a row out at once, as any
+    of them would give the others away. Where Ψ is singular to working precision the smallest jitter that helps is
+    added, and a warning says so; where it is at every candidate, that is done at the smallest width.
 
     Examples
     --------
@@ -314,10 +320,11 @@ class RBF(Extension):
         widths, ridges = rbf_candidates(X, self.sigma, self.ridge, self.sigma_grid, self.scale)
         wide, target, groups, counts = merge_copies(X, Y)
         self.sigma_, self.ridge_ = widths[0], ridges[0]
+        self.__dict__.pop("loo_error_", None)  # of an earlier fit
         if len(widths) * len(ridges) > 1:
-            self.sigma_, self.ridge_, residuals = choose_by_loo(wide, target, widths, ridges, self.verbose)
+            self.sigma_, self.ridge_, residuals = choose_by_loo(wide, target, counts, widths, ridges, self.verbose)
             self.loo_error_ = float(np.linalg.norm(residuals)) / spread(target)
-        coef = interpolate(wide, target, self.sigma_, self.ridge_)
+        coef = interpolate(wide, target, counts, self.sigma_, self.ridge_)
         self.X_ = X
         self.coef_, self._dtype = settle((coef / counts[:, None])[groups], target, dtype), dtype
         self.lipschitz_ = rbf_lipschitz(self.coef_, self.sigma_)
@@ -374,11 +381,20 @@ def unique_rows(X: Array) -> tuple[Array, Array, Array]:
     return first[order], rank[inverse.reshape(-1)], counts[order]
 
 
-def interpolate(X: Array, Y: Array, sigma: float, ridge: float) -> Array:
-    """Coefficients of Ψ C = Y, by Cholesky with the smallest jitter that makes it succeed."""
-    for jitter in (0.0, *(len(X) * np.finfo(float).eps * 10.0**e for e in range(12))):
+def _jitters(n: int) -> Iterator[float]:
+    """What is tried on the diagonal of a singular Ψ, smallest first."""
+    return (n * np.finfo(float).eps * 10.0**e for e in range(12))
+
+
+def interpolate(X: Array, Y: Array, counts: Array, sigma: float, ridge: float) -> Array:
+    """Coefficients of (Ψ + ridge) C = Y, by Cholesky with the smallest jitter that makes it succeed.
+
+    Rows are what `merge_copies` gives. For m copies the sum of m rows of (Ψ + ridge I) C = Y, divided by m, has ridge /
+    m on the diagonal, and C there is the sum of their coefficients.
+    """
+    for jitter in (0.0, *_jitters(len(X))):
         psi = gaussian(X, sigma=sigma)
-        psi.flat[:: len(psi) + 1] += ridge + jitter
+        psi.flat[:: len(psi) + 1] += (ridge + jitter) / counts
         factor, failed = la.lapack.dpotrf(psi.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             break
@@ -401,16 +417,21 @@ def interpolate(X: Array, Y: Array, sigma: float, ridge: float) -> Array:
 def choose_by_loo(
     X: Array,
     Y: Array,
+    counts: Array,
     widths: list[float],
     ridges: list[float],
     verbose: bool,
     score: Callable[[Array], Any] = np.linalg.norm,
 ) -> tuple[float, float, Array]:
-    """The width and ridge whose leave-one-out residuals Y - F_loo have the smallest score, and these residuals."""
+    """The width and ridge whose leave-one-out residuals Y - F_loo have the smallest score, and these residuals.
+
+    Where Ψ is singular for all of them it is the smallest width and the largest ridge, with residuals at the smallest
+    jitter that helps, and a warning.
+    """
     found: tuple[float, float, Array] | None = None
     best: Any = None
     for sigma in widths:
-        candidates = zip(ridges, loo_residuals(gaussian(X, sigma=sigma), Y, ridges), strict=True)
+        candidates = zip(ridges, loo_residuals(gaussian(X, sigma=sigma), Y, counts, ridges), strict=True)
         for ridge, residuals in candidates:
             if verbose:
                 error = np.inf if residuals is None else np.linalg.norm(residuals) / spread(Y)
@@ -420,20 +441,38 @@ def choose_by_loo(
             value = score(residuals)
             if found is None or value < best:
                 best, found = value, (sigma, ridge, residuals)
-    if found is None:
-        raise la.LinAlgError("the kernel matrix is singular at every sigma: use a smaller sigma_grid or ridge > 0")
-    return found
+    if found is not None:
+        return found
+    sigma, ridge = min(widths), max(ridges)
+    for jitter in _jitters(len(X)):
+        residuals = next(loo_residuals(gaussian(X, sigma=sigma), Y, counts, [ridge + jitter]))
+        if residuals is not None and np.isfinite(residuals).all():
+            warnings.warn(
+                f"the kernel matrix is singular at every sigma: the smallest, {sigma:.3g}, is used with jitter "
+                f"{jitter:.1g}. Use a smaller sigma or sigma_grid, or a larger ridge.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return sigma, ridge, residuals
+    raise la.LinAlgError("the kernel matrix cannot be factored: use a smaller sigma or ridge > 0")
 
 
 _FEW_RIDGES = 5  # so many Cholesky factors take less time than one eigendecomposition
 
 
-def loo_residuals(psi: Array, Y: Array, ridges: list[float]) -> Iterator[Array | None]:
+def loo_residuals(psi: Array, Y: Array, counts: Array, ridges: list[float]) -> Iterator[Array | None]:
     """Y - F_loo = Ψ^-1 Y / diag(Ψ^-1) for every ridge on the diagonal of psi, None where that is singular.
 
-    Few ridges: Cholesky, and the diagonal from the inverse of its triangle. More share one eigendecomposition.
+    Rows are what `merge_copies` gives: all copies of a row are left out at once, and m of them divide its ridge by m,
+    see `interpolate`. Few ridges: Cholesky, and the diagonal from the inverse of its triangle. More share one
+    eigendecomposition. psi is overwritten.
     """
     n = len(psi)
+    # Ψ + ridge M^-1 = M^-½ (M^½ Ψ M^½ + ridge I) M^-½: with these units the ridge is the same for all rows.
+    root = np.sqrt(counts)[:, None]
+    psi *= root
+    psi *= root.T
+    Y = root * Y
     if len(ridges) <= _FEW_RIDGES:
         for ridge in ridges:
             shifted = psi.copy()
@@ -444,7 +483,7 @@ def loo_residuals(psi: Array, Y: Array, ridges: list[float]) -> Iterator[Array |
                 continue
             solved, _ = la.lapack.dpotrs(factor, Y, lower=1)
             inverse, failed = la.lapack.dtrtri(factor, lower=1, overwrite_c=1)
-            yield None if failed else solved / np.einsum("ij,ij->j", inverse, inverse)[:, None]
+            yield None if failed else solved / (root * np.einsum("ij,ij->j", inverse, inverse)[:, None])
         return
     values, vectors = la.eigh(psi, overwrite_a=True, check_finite=False)
     inside, squares = vectors.T @ Y, np.square(vectors)
@@ -453,7 +492,7 @@ def loo_residuals(psi: Array, Y: Array, ridges: list[float]) -> Iterator[Array |
         if total[0] <= n * np.finfo(float).eps * total[-1]:
             yield None
         else:
-            yield vectors @ (inside / total[:, None]) / (squares @ (1.0 / total))[:, None]
+            yield vectors @ (inside / total[:, None]) / (root * (squares @ (1.0 / total))[:, None])
 
 
 class Reconstruction(Extension):
@@ -510,7 +549,8 @@ class Nystrom(Extension):
     Attributes
     ----------
     eigenvalues_ : array of shape (d,)
-        Given to `fit`, or the Rayleigh quotient of each column of Y on the graph of the training rows.
+        Rayleigh quotients of the columns of Y on the graph of the training rows; 0 for a column of zeros, which stays
+        one.
 
     Examples
     --------
@@ -533,6 +573,8 @@ class Nystrom(Extension):
 
     def _fit(self, X: Any, Y: Array) -> None:
         n = X.shape[0]
+        if n < 2:
+            raise ValueError("X must have at least 2 rows for the Nyström map. Got 1 instead.")
         k = None if self.n_neighbors is None else min(as_count(self.n_neighbors, "n_neighbors"), n)
         if self.weights not in ("heat", "binary"):
             raise ValueError(f"weights must be 'heat' or 'binary'. Got {self.weights!r} instead.")
@@ -542,8 +584,16 @@ class Nystrom(Extension):
         else:
             W = knn_graph(X, min(k, n - 1), weights=self.weights, beta=width)
         L, degrees = laplacian(W)
-        tall = Y.astype(np.float64)
-        quotients = np.einsum("ij,ij->j", tall, L @ tall) / np.einsum("ij,i,ij->j", tall, degrees, tall)
+        sizes = np.abs(Y).max(axis=0).astype(np.float64)
+        tall = Y / np.where(sizes > 0, sizes, 1.0)
+        energies, masses = np.einsum("ij,ij->j", tall, L @ tall), np.einsum("ij,i,ij->j", tall, degrees, tall)
+        lost = np.flatnonzero((masses <= 0) & (sizes > 0))
+        if len(lost):
+            raise ValueError(
+                f"beta must be so large that weights between rows do not vanish. Got {width:.3g}, at which columns "
+                f"{lost.tolist()} of Y are 0 on all rows with a weight."
+            )
+        quotients = energies / np.where(masses > 0, masses, 1.0)
         nystrom_factors(quotients)
         self._learn(X, Y, quotients, k, width)
 

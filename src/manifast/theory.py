@@ -238,9 +238,9 @@ def condition_parameter(Y: Any, y: Any, coef: Any, sigma: float) -> float:
     >>> condition_parameter([[0.0], [2.0]], [0, 1], [[-1.0], [3.0]], sigma=4.0)
     0.5
     """
-    C = _coefficients(coef)
-    if np.ndim(Y) == 2 and np.shape(Y)[1] != C.shape[1]:
-        raise ValueError(f"coef must have one column per column of Y, {np.shape(Y)[1]}. Got {C.shape[1]} instead.")
+    Y, C = _columns(Y, "Y"), _coefficients(coef)
+    if Y.shape[1] != C.shape[1]:
+        raise ValueError(f"coef must have one column per column of Y, {Y.shape[1]}. Got {C.shape[1]} instead.")
     sigma, margin = as_positive(sigma, "sigma"), separation_margin(Y, y, kind="distance")
     return float(np.sqrt(C.shape[1]) * coefficient_bound(C) / (sigma * margin)) if margin else float(np.inf)
 
@@ -666,7 +666,7 @@ def within_diameter(X: Any, Y: Any, y: Any, delta: float) -> float:
     0.5
     """
     X, labels = _labelled_rows("within_diameter", "X", X, y)
-    Y = as_matrix(Y, "Y")
+    Y = _columns(Y, "Y")
     if len(Y) != len(X):
         raise ValueError(f"Y must have one row per row of X, {len(X)}. Got {len(Y)} instead.")
     return float(_within_diameters(X, Y, labels, [as_positive(delta, "delta")])[0])
@@ -899,9 +899,14 @@ def _conclude(verdicts: tuple[Verdict, ...], gaussian: bool, spacing: float) -> 
         return "No theorem was applied: the Lipschitz constant of this map is not known. Use extension='rbf' for that."
     if not np.isfinite(spacing):
         return "No theorem was applied: a class has a single row, and the probability of a ball cannot be estimated."
-    best = max((verdict.bound.probability for verdict in verdicts), default=0.0)
-    if best > 0:
-        return f"New rows of any class are classified correctly with probability at least {_digits(best)} (estimated)."
+    best: dict[str, float] = {}
+    for verdict in verdicts:
+        if verdict.bound.probability > 0:
+            classifier = verdict.theorem.partition(", ")[2]
+            best[classifier] = max(best.get(classifier, 0.0), verdict.bound.probability)
+    if best:
+        each = " and ".join(f"{_digits(probability)} by the {classifier}" for classifier, probability in best.items())
+        return f"New rows of any class are classified correctly with probability at least {each} (estimated)."
     if any(verdict.bound.condition_holds for verdict in verdicts):
         return "All bounds are vacuous here: where a condition is met, the probability it gives is 0."
     return "All bounds are vacuous here: no condition is met. That is usual, and says nothing about the actual error."
@@ -915,7 +920,7 @@ def _gaussian_map(estimator: Any) -> tuple[Array, float] | None:
     """Coefficients and width of the map where it is a sum of Gaussians, up to a constant."""
     mapping = getattr(estimator, "extension_", estimator)
     kernel = getattr(mapping, "_kernel", None)
-    coef, sigma = getattr(mapping, "coef_", None), getattr(mapping, "sigma_", None)
+    coef, sigma = getattr(mapping, "coef_", None), _width(mapping)
     if getattr(kernel, "name", None) == "rbf":
         coef, sigma = getattr(mapping, "dual_coef_", None), kernel.sigma  # type: ignore[union-attr]
     if coef is None or sigma is None:
@@ -924,25 +929,36 @@ def _gaussian_map(estimator: Any) -> tuple[Array, float] | None:
     return _coefficients(coef), float(np.ldexp(sigma, getattr(estimator, "_exponent", 0)))
 
 
+def _width(mapping: Any) -> float | None:
+    """Width of a Gaussian map in the units of the rows it was given."""
+    width: float | None = getattr(mapping, "_width", getattr(mapping, "sigma_", None))  # NSSE's sigma_ is in the data's
+    return width
+
+
 def _left_out_error(estimator: Any, rows: Array, embedding: Array, labels: Labels) -> float | None:
     """Share of rows that Gaussian interpolation from all others puts next to a row of another class.
 
-    F_loo = Y - Ψ^-1 Y / diag(Ψ^-1). None for other maps, where Ψ is singular, or too large for its inverse.
+    F_loo = Y - Ψ^-1 Y / diag(Ψ^-1); copies of a row are left out with it. None for other maps, those with centres at
+    some rows only, and where Ψ is singular, or too large for its inverse.
     """
-    from manifast.extensions import loo_residuals
+    from manifast.extensions import loo_residuals, merge_copies
 
     mapping = getattr(estimator, "extension_", estimator)
-    width = getattr(mapping, "_width", getattr(mapping, "sigma_", None))
-    if width is None or not hasattr(mapping, "coef_") or len(rows) > _LEFT_OUT_ROWS:
+    width, coef = _width(mapping), getattr(mapping, "coef_", None)
+    if width is None or coef is None or len(coef) != len(rows) or len(rows) > _LEFT_OUT_ROWS:
         return None
-    Y = embedding.astype(np.float64)
     scaled = np.ldexp(rows.astype(np.float64), -getattr(estimator, "_exponent", 0))
-    residuals = next(loo_residuals(gaussian(scaled, sigma=width), Y, [getattr(mapping, "ridge_", 0.0)]))
+    different, target, groups, counts = merge_copies(scaled, embedding)
+    if len(different) < 2:
+        return None
+    psi = gaussian(different, sigma=width)
+    residuals = next(loo_residuals(psi, target, counts, [getattr(mapping, "ridge_", 0.0)]))
     if residuals is None:
         return None
-    nearest = knn(Y, 2, queries=Y - residuals)[1]
-    itself = nearest[:, 0] == np.arange(len(Y))
-    return misclassification_rate(labels.codes, labels.codes[np.where(itself, nearest[:, 1], nearest[:, 0])])
+    Y = embedding.astype(np.float64)
+    nearest = knn(Y, int(counts.max()) + 1, queries=(target - residuals)[groups])[1]
+    first = np.argmax(groups[nearest] != groups[:, None], axis=1)
+    return misclassification_rate(labels.codes, labels.codes[nearest[np.arange(len(Y)), first]])
 
 
 _LEFT_OUT_ROWS = 5000

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from inspect import signature
 from math import isfinite
 from numbers import Real
@@ -18,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._labels import Labels, read_labels
 from manifast._validation import Array, as_count, is_sparse, largest_magnitude
+from manifast._validation import whole_or_not_at_all as whole_or_not_at_all
 from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import (
     bridges_between,
@@ -205,18 +204,6 @@ class SupervisedEmbedding(Embedding):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-@contextmanager
-def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
-    """A fit that fails leaves the estimator as it was."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
 
 
 def check_neighbors(value: Any, X: Any, *, least: int = 1, others: bool = True) -> int:
