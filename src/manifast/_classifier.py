@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifast._labels import Labels, read_labels
-from manifast._validation import Array
-from manifast.embeddings._base import RowEstimator, whole_or_not_at_all
+from manifast._validation import Array, whole_or_not_at_all
+from manifast.embeddings._base import RowEstimator
 
 
 class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]

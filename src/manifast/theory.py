@@ -754,7 +754,7 @@ class GeneralizationReport:
                 ("condition parameter", f"{self.condition_parameter:.4g}"),
             ]
         if self.loo_error is not None:
-            known = f"{self.loo_error:.2%}, their embedding being known"
+            known = f"{self.loo_error:.2%}; optimistic where labels made the embedding"
             lines.append(("1-NN error of rows left out of the map", known))
         if self.test_error is not None:
             lines.append(("1-NN error on the test rows", f"{self.test_error:.2%}"))
@@ -896,7 +896,10 @@ def _judge(
 
 def _conclude(verdicts: tuple[Verdict, ...], gaussian: bool, spacing: float) -> str:
     if not gaussian:
-        return "No theorem was applied: the Lipschitz constant of this map is not known. Use extension='rbf' for that."
+        return (
+            "No theorem was applied: the Lipschitz constant of this map is not known. It is for Gaussian ones: "
+            "extension='rbf' where the embedding takes an extension, and NSSE."
+        )
     if not np.isfinite(spacing):
         return "No theorem was applied: a class has a single row, and the probability of a ball cannot be estimated."
     best: dict[str, float] = {}

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._labels import Labels, read_labels
-from manifast._validation import Array, as_count, is_sparse, largest_magnitude
-from manifast._validation import whole_or_not_at_all as whole_or_not_at_all
+from manifast._validation import Array, as_count, is_sparse, largest_magnitude, whole_or_not_at_all
 from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import (
     bridges_between,
