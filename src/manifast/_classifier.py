@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifast._labels import Labels, read_labels
+from manifast._threads import blas_for
 from manifast._validation import Array, whole_or_not_at_all
 from manifast.embeddings._base import RowEstimator
 
@@ -25,7 +26,8 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
             X = self._validate(X, reset=True)
             labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
             self.classes_ = labels.classes
-            self._learn(X, labels)
+            with blas_for(X.shape[0]):
+                self._learn(X, labels)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from math import ceil
 from numbers import Integral
@@ -78,6 +78,17 @@ def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread: for many small products its threads cost more than they bring."""
     with _blas().limit(limits=1):
         yield
+
+
+def blas_for(rows: int) -> AbstractContextManager[None]:
+    """BLAS for factorisations of that size: on one thread up to a thousand rows.
+
+    A second thread saves a few milliseconds there, and on a busy machine they wait for each other: ten times slower.
+    """
+    return one_blas_thread() if rows <= _BLAS_ROWS else nullcontext()
+
+
+_BLAS_ROWS = 1000
 
 
 def available_threads() -> int:

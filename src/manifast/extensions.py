@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from manifast._gram import Kernel, median_distance, settle
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map, shortest_paths
+from manifast._threads import blas_for
 from manifast._validation import Array, as_count, as_matrix, as_number, as_positive, is_sparse, whole_or_not_at_all
 from manifast.graphs import (
     NearestRows,
@@ -70,7 +71,7 @@ class Extension(BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: Any, Y: Any) -> Extension:
         """Learn the map from rows X (n, p) and their embedding Y (n, d)."""
         X, Y = self._check(X, Y)
-        with whole_or_not_at_all(self):
+        with whole_or_not_at_all(self), blas_for(X.shape[0]):
             self._fit(X, Y)
             self.n_features_in_ = X.shape[1]
         return self

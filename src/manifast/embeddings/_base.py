@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._labels import Labels, read_labels
+from manifast._threads import blas_for
 from manifast._validation import Array, as_count, is_sparse, largest_magnitude, whole_or_not_at_all
 from manifast.extensions import EXTENSIONS, as_extension
 from manifast.graphs import (
@@ -140,7 +141,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             X = self._validate(X, reset=True)
             if getattr(self, "extension", None) is not None:
                 as_extension(self.extension)
-            self._embed(X, self._targets(y, X))
+            targets = self._targets(y, X)
+            with blas_for(X.shape[0]):
+                self._embed(X, targets)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
