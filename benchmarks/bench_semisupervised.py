@@ -12,7 +12,7 @@ import manifast
 METHODS = {
     "ElasticEmbedding": {},
     "ElasticEmbedding, rbf": {"kernel": "rbf"},
-    "ElasticEmbeddingCV": {"lams": (1.0, 1e3), "mus": (1e-3, 1.0, 1e3), "gammas": (1e-3, 1.0, 1e3)},
+    "ElasticEmbeddingCV": {"lam": (1.0, 1e3), "mu": (1e-3, 1.0, 1e3), "gamma": (1e-3, 1.0, 1e3)},
     "SDA": {},
     "SDE": {},
     "TCA": {},

@@ -78,7 +78,7 @@ ESTIMATORS = [
     TPTSSR(),
     ElasticEmbedding(n_neighbors=3),
     ElasticEmbedding(kernel="rbf", n_neighbors=3),
-    ElasticEmbeddingCV(lams=(1.0,), mus=(1.0,), gammas=(1.0,), n_neighbors=3),
+    ElasticEmbeddingCV(lam=(1.0,), mu=(1.0,), gamma=(1.0,), n_neighbors=3),
     SDA(n_neighbors=3),
     SDE(n_neighbors=3),
     TCA(n_neighbors=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
@@ -19,12 +20,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from manifast import SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV, objectives, systems
+from manifast import FME, SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV, objectives, systems
 from manifast.graphs import full_graph, knn_graph
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
 
 ONES = {"lam": 1.0, "mu": 1.0, "gamma": 1.0}
-SMALL = {"lams": (1e-3, 1.0), "mus": (1e-3, 1.0), "gammas": (1e-3, 1.0)}
+SMALL = {"lam": (1e-3, 1.0), "mu": (1e-3, 1.0), "gamma": (1e-3, 1.0)}
 ALL = [
     ElasticEmbedding(5),
     ElasticEmbedding(kernel="rbf"),
@@ -32,7 +33,7 @@ ALL = [
     ElasticEmbedding(4, kernel="linear"),
     ElasticEmbedding(graph="full"),
     ElasticEmbeddingCV(**SMALL),
-    ElasticEmbeddingCV(3, kernel="rbf", sigmas=(1.0, 3.0), **SMALL),
+    ElasticEmbeddingCV(3, kernel="rbf", sigma=(1.0, 3.0), **SMALL),
     SDA(),
     SDE(3),
     TCA(3),
@@ -230,6 +231,49 @@ def test_ends_of_the_grid(rows, kernel):
         assert np.isfinite(model.transform(new)).all()
 
 
+def decimals(A):
+    return np.frompyfunc(lambda value: Decimal(float(value)), 1, 1)(A)
+
+
+def solved(A, B):
+    """A^-1 B by plain elimination; for a positive definite A of decimals."""
+    both = np.hstack([A, B])
+    for i in range(len(A)):
+        both[i] = both[i] / both[i, i]
+        others = np.arange(len(A)) != i
+        both[others] = both[others] - both[others, i][:, None] * both[i]
+    return both[:, len(A) :]
+
+
+@pytest.mark.parametrize("p", [2, 11])
+def test_all_columns_over_the_grid(rng, p):
+    # In 80 digits: Z = F Z_l with F_u = -A_uu^-1 A_ul, and Z_l diagonalises the Schur complement with the margins.
+    n, known = 24, np.arange(8)
+    X, y = rng.standard_normal((n, p)), np.where(np.arange(n) < 8, np.arange(n), -1)
+    W = oracles.heat_graph(X, 5, oracles.mean_sq_distance(X))
+    M, _ = oracles.margin_matrices(y[known])
+    for mu, gamma in [(1.0, 1.0), (1e3, 1e3), (1e6, 1e6), (1e6, 1e9), (1e9, 1e6), (1e9, 1e9), (1e-9, 1e9), (1e9, 1e-9)]:
+        with localcontext() as context:
+            context.prec = 80
+            weights, rows = decimals(W), decimals(X)
+            A = np.diag(weights.sum(axis=1)) - weights
+            centred = rows - rows.sum(axis=0) / n
+            inside = centred.T @ centred + np.diag(decimals(np.full(p, 1.0))) / Decimal(gamma)
+            hat = centred @ solved(inside, centred.T)
+            A = A + Decimal(mu) * Decimal(gamma) * (decimals(np.eye(n)) - Decimal(1) / n - hat)
+            F = -solved(A[8:, 8:], A[8:, :8])
+            schur = A[:8, :8] + A[:8, 8:] @ F
+            for lam in (1e-9, 1.0, 1e9):
+                model = ElasticEmbedding(lam=lam, mu=mu, gamma=gamma, graph=W).fit(X, y)
+                Z = decimals(model.embedding_)
+                np.testing.assert_allclose((F @ Z[:8]).astype(float), model.embedding_[8:], atol=1e-8)
+                energy = (Z[:8].T @ (schur + Decimal(lam) * decimals(M)) @ Z[:8]).astype(float)
+                scale = 1.0 / np.sqrt(model.eigenvalues_ + 1.0)
+                diagonal = scale**2 * model.eigenvalues_
+                np.testing.assert_allclose(energy * scale * scale[:, None], np.diag(diagonal), atol=1e-5)
+                assert_constrained(model, y, 1e-12)
+
+
 # Odd inputs
 
 
@@ -277,7 +321,7 @@ def test_duplicates_with_different_labels(rows):
             assert np.isfinite(model.transform(X)).all()
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-3, 1e150])
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-150, 1e-3, 1e150, 1e160])
 def test_scales(rows, scale):
     X, y, _ = rows
     model = ElasticEmbedding(gamma=1e-3).fit(X * scale, y)
@@ -285,6 +329,60 @@ def test_scales(rows, scale):
     assert np.isfinite(model.transform(X * scale)).all()
     for other in (SDA(), SDE(), TCA()):
         assert np.isfinite(other.fit(X * scale, y).transform(X * scale)).all()
+
+
+def ridge_of_scaled_features(X, Y, ridge):
+    """Coefficients of ridge regression and its hat matrix, from features of unit length."""
+    X = X - X.mean(axis=0)
+    sizes = np.sqrt((X**2).sum(axis=0))
+    inverse = np.linalg.inv((X / sizes).T @ (X / sizes) + np.diag(ridge / sizes**2))
+    return inverse @ ((X / sizes).T @ (Y - Y.mean(axis=0))) / sizes[:, None], X / sizes @ inverse @ (X / sizes).T
+
+
+@pytest.mark.parametrize("size", [1e3, 3e7, 1e9, 1e11])
+def test_features_of_different_scales(rng, size):
+    X, Y = rng.standard_normal((40, 3)) * [1.0, size, 1e-3], rng.standard_normal((40, 2))
+    coef, hat = ridge_of_scaled_features(X, Y, 1e-7)
+    smoother = LinearRidgeSmoother(X, 1e-7)
+    np.testing.assert_allclose(smoother.fit(Y)[0], coef, rtol=1e-15 * max(1e6, size * 1e3))
+    np.testing.assert_allclose(smoother.hat(np.arange(40)), hat + 1 / 40, atol=1e-15 * max(1e6, size * 1e3))
+    penalty = smoother.penalty(1.0).added_to(np.zeros((40, 40)))
+    np.testing.assert_allclose(penalty, np.eye(40) - hat - 1 / 40, atol=1e-15 * max(1e6, size * 1e3))
+    wide = np.hstack([rng.standard_normal((8, 20)), size * rng.standard_normal((8, 1))])
+    coef, _ = ridge_of_scaled_features(wide, Y[:8], 0.5)
+    np.testing.assert_allclose(LinearRidgeSmoother(wide, 0.5).fit(Y[:8])[0], coef, atol=1e-15 * max(1e3, size))
+
+
+def test_a_useful_feature_beside_large_noise(rng):
+    truth = np.arange(80) % 2
+    X = np.column_stack([2.0 * truth - 1.0 + 0.1 * rng.standard_normal(80), 1e9 * rng.standard_normal(80)])
+    y = np.where(np.arange(80) < 20, truth, -1)
+    assert FME(mu=1e6, gamma=1e3).fit(X, y).score(X, truth) == 1.0
+    for model in (ElasticEmbedding(mu=1e6, gamma=1e3), TCA(3, mu=1e6)):
+        Z = model.fit(X, y).transform(X)
+        nearest = KNeighborsClassifier(1).fit(Z[:20], y[:20])
+        assert nearest.score(Z, truth) == 1.0, model
+
+
+def test_polynomials_out_of_range(rows):
+    X, y, _ = rows
+    model = ElasticEmbedding(kernel="poly", gamma=1e-33).fit((1e6 * X).astype(np.float32), y)
+    expected = ElasticEmbedding(kernel="poly", gamma=1e-33).fit((1e6 * X).astype(np.float32).astype(float), y)
+    mapped = model.transform((1e6 * X).astype(np.float32))
+    assert mapped.dtype == np.float32
+    np.testing.assert_allclose(mapped, expected.transform((1e6 * X).astype(np.float32).astype(float)), atol=1e-4)
+    for scale, degree in ((1e52, 3), (1e10, 20)):
+        with pytest.raises(ValueError, match=r"degree and coef0 must keep .* Got degree = .* scale the data down"):
+            ElasticEmbedding(kernel="poly", degree=degree).fit(scale * X, y)
+
+
+def test_refitting_with_another_kernel_leaves_nothing_behind(rows):
+    X, y, _ = rows
+    for model in (ElasticEmbedding(3), ElasticEmbeddingCV(3, sigma=2.0, **SMALL)):
+        for kernel in (None, "rbf", None):
+            model.set_params(kernel=kernel).fit(X, y)
+            assert hasattr(model, "coef_") == hasattr(model, "intercept_") == (kernel is None)
+            assert hasattr(model, "dual_coef_") == (kernel is not None)
 
 
 def test_constant_rows():
@@ -357,8 +455,8 @@ def test_bad_labels(rows, estimator):
 def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     X, y, new = rows
     # Not a small λ: the first column would be the constant, where all rows are equally near.
-    grid = {"lams": (30.0, 1e3), "mus": (1e-6, 1.0), "gammas": (1e-3, 1e3)}
-    options = {"kernel": kernel, "sigmas": (2.0,), "target": target, "cv": 2, "n_repeats": 2, "random_state": 3}
+    grid = {"lam": (30.0, 1e3), "mu": (1e-6, 1.0), "gamma": (1e-3, 1e3)}
+    options = {"kernel": kernel, "sigma": (2.0,), "target": target, "cv": 2, "n_repeats": 2, "random_state": 3}
     search = ElasticEmbeddingCV(verbose=True, **options, **grid).fit(X, y)
     assert "8 of 8" in capsys.readouterr().out
     known = np.flatnonzero(y != -1)
@@ -384,6 +482,32 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     np.testing.assert_array_equal(search.embedding_, again.embedding_)
 
 
+def test_search_at_the_upper_end(rng):
+    # Beyond the first p + 1 columns the labelled rows' own problem is singular to rounding there, FME's is not.
+    truth = np.repeat(np.arange(4), 15)
+    X = 2.0 * rng.standard_normal((4, 2))[truth] + rng.standard_normal((60, 2))
+    y = np.where(np.arange(60) % 5 < 2, truth, -1)
+    known = np.flatnonzero(y != -1)
+    search = ElasticEmbeddingCV(
+        lam=1.0, mu=1e9, gamma=1e9, target="embedding", cv=2, n_repeats=3, n_components=12, random_state=0
+    ).fit(X, y)
+    found = 0
+    for kept, hidden in RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0).split(known, y[known]):
+        some = y.copy()
+        some[known[hidden]] = -1
+        Z = ElasticEmbedding(lam=1.0, mu=1e9, gamma=1e9).fit(X, some).embedding_[known]
+        found += np.sum(KNeighborsClassifier(1).fit(Z[kept], y[known[kept]]).predict(Z[hidden]) == y[known[hidden]])
+    np.testing.assert_allclose(search.best_score_, found / (3 * len(known)))
+
+
+def test_search_takes_single_weights(rows):
+    X, y, new = rows
+    search = ElasticEmbeddingCV(3, lam=2.0, mu=0.5, gamma=3.0, kernel="rbf", sigma=2.0).fit(X, y)
+    assert search.best_params_ == {"lam": 2.0, "mu": 0.5, "gamma": 3.0, "sigma": 2.0, "n_components": 3}
+    one = ElasticEmbedding(**search.best_params_, kernel="rbf").fit(X, y)
+    np.testing.assert_array_equal(search.transform(new), one.transform(new))
+
+
 def test_search_over_the_papers_grid(rows):
     X, y, new = rows
     with warnings.catch_warnings():
@@ -396,7 +520,7 @@ def test_search_over_the_papers_grid(rows):
 
 def test_kernel_widths_of_the_search(rows):
     X, y, _ = rows
-    search = ElasticEmbeddingCV(kernel="rbf", lams=(1.0,), mus=(1.0,), gammas=(1.0,)).fit(X, y)
+    search = ElasticEmbeddingCV(kernel="rbf", lam=(1.0,), mu=(1.0,), gamma=(1.0,)).fit(X, y)
     expected = 2.0 ** np.arange(1, 7) * oracles.mean_sq_distance(X)
     np.testing.assert_allclose(search.cv_results_["sigma"] ** 2, expected, rtol=1e-12)
     assert search.best_params_["sigma"] in search.cv_results_["sigma"]
@@ -405,10 +529,10 @@ def test_kernel_widths_of_the_search(rows):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"lams": ()}, "lams must be a sequence of positive numbers"),
-        ({"mus": 1.0}, "mus must be a sequence"),
-        ({"gammas": (1.0, -1.0)}, "every entry of gammas must be a positive"),
-        ({"kernel": "rbf", "sigmas": (0.0,)}, "every entry of sigmas"),
+        ({"lam": ()}, "lam must be a positive number or a sequence of them"),
+        ({"mu": -1.0}, "mu must be a positive"),
+        ({"gamma": (1.0, -1.0)}, "every entry of gamma must be a positive"),
+        ({"kernel": "rbf", "sigma": (0.0,)}, "every entry of sigma"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"n_repeats": 0}, "n_repeats must be an integer of at least 1"),
         ({"target": "both"}, "target must be 'transform' or 'embedding'"),

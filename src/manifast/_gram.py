@@ -13,6 +13,8 @@ from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distanc
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
 _CHUNK = 1 << 22  # kernel values held at once
+_LARGEST = 1e140  # of kernel values, so that their squares stay in range
+_SMALLEST = 1e-25  # largest coefficient beside which others are still in the range of float32
 _SAMPLE = 2000  # rows that are looked at for the median distance
 
 
@@ -50,7 +52,16 @@ class Kernel:
             _check_kernel(X)
             return 0.5 * (X + X.T)
         products: Array = X @ X.T
-        return 0.5 * (products + products.T) if self.name == "linear" else (products + self.coef0) ** self.degree
+        if self.name == "linear":
+            return 0.5 * (products + products.T)
+        with np.errstate(over="ignore"):
+            values: Array = (products + self.coef0) ** self.degree
+        if not np.abs(values).max() < _LARGEST:
+            raise ValueError(
+                f"degree and coef0 must keep (x·y + coef0)^degree below {_LARGEST:.0e}. Got degree = {self.degree} and "
+                f"coef0 = {self.coef0:.3g} for rows with x·y up to {np.abs(products).max():.3g}: scale the data down."
+            )
+        return values
 
     def apply(self, X: Array, train: Array | None, dual: Array, intercept: Array) -> Array:
         """K(X, train) @ dual + intercept, row by row the same for any batch."""
@@ -61,15 +72,18 @@ class Kernel:
         elif self.name == "rbf":
             return np.asarray(_rbf_product(X, train, dual, self.sigma) + intercept.astype(dtype, copy=False))
         else:
-            turned = np.ascontiguousarray(train.T, dtype=dtype)
+            # powers leave the range of float32 soon
+            wide = np.float64 if self.name == "poly" else dtype
+            turned = np.ascontiguousarray(train.T, dtype=wide)
             if self.name == "linear":  # the same in its few coefficients
                 values, dual = X, _affine_product(turned, dual)
             else:
                 out = np.empty((len(X), dual.shape[1]), dtype)
+                dual, intercept = dual.astype(wide, copy=False), np.ascontiguousarray(intercept, wide)
                 step = max(1, _CHUNK // len(train))
                 for begin in range(0, len(X), step):
-                    part = (_affine_product(X[begin : begin + step], turned) + dtype.type(self.coef0)) ** self.degree
-                    out[begin : begin + step] = _affine_product(part, dual, np.ascontiguousarray(intercept, dtype))
+                    products = _affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
+                    out[begin : begin + step] = _affine_product((products + self.coef0) ** self.degree, dual, intercept)
                 return out
         return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
 
@@ -81,10 +95,11 @@ def linear_map(X: Any, coef: Array, intercept: Array) -> Array:
 
 
 def settle(coef: Array, image: Array, dtype: Any) -> Array:
-    """Coefficients in the data's dtype; in float64 where rounding them to float32 would show in their image."""
+    """Coefficients in the data's dtype; in float64 where rounding or range of float32 would show in their image."""
     largest = max(float(np.abs(image).max(initial=0.0)), float(np.finfo(np.float64).tiny))
     blown_up = float(np.abs(coef).sum(axis=0).max(initial=0.0)) / largest
-    return np.ascontiguousarray(coef, dtype=np.float64 if blown_up > 1e2 else dtype)
+    size = float(np.abs(coef).max(initial=0.0))
+    return np.ascontiguousarray(coef, dtype=np.float64 if blown_up > 1e2 or 0 < size < _SMALLEST else dtype)
 
 
 def median_distance(X: Array) -> float:

@@ -159,6 +159,7 @@ def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
 
 
 _RANK = 1e-14  # squared lengths of principal axes below this, relative to the largest, are rounding
+_GRAM = 1e-10  # features of squared lengths further apart than this lose too much in products of all of them
 _LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
 
 
@@ -183,7 +184,10 @@ def low_rank_factor(K: Array, ridge: float) -> Array | None:
 
 
 class LinearRidgeSmoother:
-    """Ridge regression with bias on the features X (n, p): the linear kernel without its n × n matrix where p < n."""
+    """Ridge regression with bias on the features X (n, p): the linear kernel without its n × n matrix where p < n.
+
+    By the eigenvectors of X'X or XX', or by singular vectors of a dense X whose features are of very different scales.
+    """
 
     def __init__(self, X: Any, ridge: float) -> None:
         n, p = X.shape
@@ -191,6 +195,12 @@ class LinearRidgeSmoother:
         self._X, self._ridge = X, ridge
         if not is_sparse(X):
             self._X = X - self._mean  # first, so that an offset costs no accuracy
+            sizes = np.einsum("ij,ij->j", self._X, self._X)
+            if sizes.min(where=sizes > 0, initial=np.inf) < _GRAM * sizes.max(initial=0.0):
+                _, lengths, axes = la.svd(self._X, full_matrices=False, check_finite=False)
+                kept = lengths > max(n, p) * np.finfo(float).eps * lengths.max()
+                self._values, self._axes = lengths[kept] ** 2, axes[kept].T
+                return
         products = self._X.T @ self._X if p <= n else self._X @ self._X.T
         if is_sparse(X):
             products = products.toarray()
@@ -199,12 +209,11 @@ class LinearRidgeSmoother:
             else:
                 products -= products.mean(axis=0)
                 products -= products.mean(axis=1)[:, None]
-        self._values, self._axes = la.eigh(0.5 * (products + products.T))
-        self._values = np.maximum(self._values, 0.0)
+        values, axes = la.eigh(0.5 * (products + products.T))
+        kept = values > _RANK * max(0.0, values.max())
+        self._values, self._axes = values[kept], axes[:, kept]
         if p > n:  # the axes of the features from those of the rows
-            kept = self._values > _RANK * self._values.max()
-            self._values = self._values[kept]
-            self._axes = np.asarray(self._X.T @ (self._axes[:, kept] / np.sqrt(self._values)))
+            self._axes = np.asarray(self._X.T @ (self._axes / np.sqrt(self._values)))
 
     def add_penalty(self, A: Any, weight: float) -> Any:
         """A + weight · (I - X_c (X_c'X_c + γI)^-1 X_c'), sparse plus low rank; like H, I but for constants."""
@@ -231,19 +240,15 @@ class LinearRidgeSmoother:
     @cached_property
     def _scores(self) -> tuple[Array, Array]:
         """The centred rows on their principal axes, and the squared lengths of these columns."""
-        kept = self._values > _RANK * self._values.max(initial=0.0)
-        axes = self._axes[:, kept]
-        scores = np.asarray(self._X @ axes) - (self._mean @ axes if is_sparse(self._X) else 0.0)
-        return scores, self._values[kept]
+        scores = np.asarray(self._X @ self._axes) - (self._mean @ self._axes if is_sparse(self._X) else 0.0)
+        return scores, self._values
 
     def fit(self, Y: Array) -> tuple[Array, Array]:
         """Coefficients (p, d) and intercept: f(x) = x·coef + intercept."""
         mean = Y.mean(axis=0)
         # Y - mean sums to zero, which centres X as well.
         moments = self._axes.T @ np.asarray(self._X.T @ (Y - mean), dtype=np.float64)
-        total = self._values + self._ridge
-        floor = 1e-14 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
-        coef = self._axes @ (np.where(total > floor, 1.0 / np.maximum(total, floor), 0.0)[:, None] * moments)
+        coef = self._axes @ (moments / (self._values + self._ridge)[:, None])
         return coef, mean - self._mean @ coef
 
 

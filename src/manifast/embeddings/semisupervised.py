@@ -9,7 +9,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -32,13 +34,14 @@ from manifast.graphs import given_graph, mean_sq_distance, n_components_of
 from manifast.kernels import _affine_product
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
 from manifast.spectral import fix_signs, smallest_eigenvectors
-from manifast.systems import PenalizedSystem, factor_with_jitter
+from manifast.systems import PenalizedSystem, raised
 
 __all__ = ["SDA", "SDE", "TCA", "ElasticEmbedding", "ElasticEmbeddingCV"]
 
 GRAPHS = ("heat", "binary", "full", "l1")
 GRID = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9)  # of every weight, SEE section 5
 _COLUMNS = 128  # right-hand sides solved together
+_SPREAD = 1e4  # of eigenvalues: beyond, the large ones have lost too many digits beside the small ones
 _CHUNK = 1 << 20  # distances held at once
 
 
@@ -50,6 +53,10 @@ class _SemiSupervised(SupervisedEmbedding):
     def _heat_width(self) -> Any:
         """The parameter for the width of the heat weights, where there is one."""
         return "mean"
+
+    def _in_squares(self, ridge: float) -> float:
+        """A ridge in squared units of the data, in those that the rows were scaled to, as far as numbers reach."""
+        return float(np.clip(self._in_units(ridge, 2), 1e-290, 1e290))
 
     def _laplacian(self, X: Array) -> Any:
         """The Laplacian of the graph that was asked for, sparse, or dense for a full graph."""
@@ -73,31 +80,56 @@ class Condensed:
     """min tr Z'(A + λM̃)Z with Z'D̃Z = I (SEE eqs. 9 and 13), the unlabelled rows eliminated.
 
     M̃ and D̃ are zero but for their labelled block, M and diag(D). So all finite eigenvalues follow from the labelled
-    rows alone: with P the labelled block of (A + τD̃)^-1 the Schur complement of A is P^-1 - τD. It is never formed, as
-    its small eigenvalues would be lost beside large ones: for P = CC' they are 1/θ - τ of the largest θ in
-    C'DC v = θ (I + λC'MC) v, and z = Cv on the labelled rows.
+    rows alone: with P the labelled block of (A + τD̃)^-1 the Schur complement of A is P^-1 - τD. Small eigenvalues are
+    lost in it beside large ones. They are taken from the inverse, on what is orthogonal to the eigenvectors of the
+    large ones: 1/θ - τ of the largest θ of C(I + λC'MC)^-1C' for P = CC'. All of that in units in which D is I.
+
+    In P in turn the large ones are lost beside the small ones, and with them the way from the labelled rows to the
+    others. Where that is so, `with_far` adds the P of a τ as large as the largest eigenvalue: that is well conditioned.
     """
 
     def __init__(self, block: Array, M: Array, D: Array, shift: float) -> None:
-        self._D, self._shift = D, shift
-        # Where rounding leaves P singular, the jitter is felt by eigenvalues of 1e12 times the smallest, and no others.
-        self._C = C = np.tril(factor_with_jitter(0.5 * (block + block.T), warn=False)[0])
-        self._left, self._right = C.T @ (D[:, None] * C), C.T @ M @ C
+        self._root, self._shift = np.sqrt(D), shift
+        self._M = M / self._root / self._root[:, None]
+        values, self._axes = la.eigh(0.5 * (block + block.T) * self._root * self._root[:, None], check_finite=False)
+        self._values = np.maximum(values, np.finfo(float).eps * values[-1])
+        self._C = self._axes * np.sqrt(self._values)
+        self._far = self
+
+    @cached_property
+    def _schur(self) -> Array:
+        return np.asarray((self._axes * (1.0 / self._values - self._shift)) @ self._axes.T)
+
+    def with_far(self, far: Condensed) -> Condensed:
+        """The same with another τ to take large eigenvalues and the unlabelled rows from."""
+        other = copy(self)
+        other._far = far
+        return other
+
+    def far_shift(self) -> float | None:
+        """τ for a problem that holds the large eigenvalues, None where this one does."""
+        spread = self._values[-1] / self._values[0]
+        return float(1.0 / self._values[0]) if spread > _SPREAD else None
 
     def eigenvectors(self, lam: float, d: int) -> tuple[Array, Array, Array]:
         """The d smallest eigenvalues, Z of the labelled rows, and T (l, d) with Z = (A + τD̃)^-1 E T of all rows.
 
-        E are the columns of the identity that belong to labelled rows.
+        E are the columns of the identity that belong to labelled rows; τ is that of `far` where there is one.
         """
-        right = lam * self._right
-        right.flat[:: len(right) + 1] += 1.0
-        theta, vectors = la.eigh(self._left, right, driver="gvd", check_finite=False)
-        theta, vectors = theta[::-1][:d], vectors[:, ::-1][:, :d]
-        # Orthonormal once more, as rounding spoils Z'D̃Z = I where θ is small; the first columns stay as they are.
-        scaled, triangle = la.qr(np.sqrt(self._D)[:, None] * (self._C @ vectors), mode="economic", check_finite=False)
-        inside = scaled * np.where(triangle.diagonal() < 0, -1.0, 1.0) / np.sqrt(self._D)[:, None]
-        values = 1.0 / np.maximum(theta, np.finfo(float).eps * theta[0]) - self._shift
-        return np.maximum(values, 0.0), inside, la.cho_solve((self._C, True), inside, check_finite=False)
+        far, margins = self._far, lam * self._M
+        values, vectors = la.eigh(far._schur + margins, check_finite=False)
+        largest = 1.0 / far._values[0] + float(np.abs(margins).sum(axis=0).max())
+        small = vectors[:, values < np.sqrt(largest / self._values[-1])]  # below, the inverse keeps more digits
+        if k := small.shape[1]:
+            inside = self._C.T @ margins @ self._C
+            inside.flat[:: len(inside) + 1] += 1.0
+            image = self._C.T @ small
+            inverse = image.T @ la.solve(inside, image, assume_a="pos", check_finite=False)
+            theta, turn = la.eigh(inverse, check_finite=False)
+            values[:k], vectors[:, :k] = 1.0 / theta[::-1] - self._shift, small @ turn[:, ::-1]
+        scaled = vectors[:, :d]
+        mixing = self._root[:, None] * (far._axes @ ((far._axes.T @ scaled) / far._values[:, None]))
+        return np.maximum(values[:d], 0.0), scaled / self._root[:, None], mixing
 
 
 class _Elastic(_SemiSupervised):
@@ -120,7 +152,7 @@ class _Elastic(_SemiSupervised):
     def _ridge(self, gamma: float) -> float:
         """1/γ, which is in squared units of the rows but for kernels of their own scale."""
         if self.kernel in (None, "linear"):
-            return float(np.clip(self._in_units(1.0 / gamma, 2), 1e-290, 1e290))
+            return self._in_squares(1.0 / gamma)
         return 1.0 / gamma
 
     def _solve(
@@ -130,15 +162,22 @@ class _Elastic(_SemiSupervised):
         rows = labels.labelled
         M, D = objectives.margins(labels.codes[rows], labels.count)
         smoother = self._smoother(X, kernel, gamma)
-        shifted, shift = _shifted(L, rows, D)
-        response = _responses(PenalizedSystem(shifted, smoother.penalty(mu * gamma), verbose=self.verbose), rows)
-        self.eigenvalues_, inside, mixing = Condensed(response[rows], M, D, shift).eigenvectors(lam, d)
+        penalty, shift = smoother.penalty(mu * gamma), _mean_degree(L)
+        response = _responses(PenalizedSystem(_shifted(L, rows, D, shift), penalty, verbose=self.verbose), rows)
+        condensed = Condensed(response[rows], M, D, shift)
+        far = condensed.far_shift()
+        if far is not None:
+            response = _responses(PenalizedSystem(_shifted(L, rows, D, far), penalty, verbose=self.verbose), rows)
+            condensed = condensed.with_far(Condensed(response[rows], M, D, far))
+        self.eigenvalues_, inside, mixing = condensed.eigenvectors(lam, d)
         Z = _embedded(response, mixing, rows, inside)
         coef, intercept = smoother.fit(Z)
         self.embedding_ = Z.astype(X.dtype, copy=False)
         self._kernel = kernel
         self._X = None if kernel is None or kernel.name == "precomputed" else X
         self._offset = intercept
+        for name in ("coef_", "intercept_", "dual_coef_"):  # of a fit with another kernel
+            self.__dict__.pop(name, None)
         if kernel is None:
             self.coef_, self.intercept_ = np.ascontiguousarray(coef), intercept.astype(X.dtype)
         else:
@@ -152,12 +191,16 @@ class _Elastic(_SemiSupervised):
         return mapped.astype(X.dtype, copy=False)
 
 
-def _shifted(L: Any, rows: Array, D: Array) -> tuple[Any, float]:
-    """L + τD̃, positive definite where every component has a label, and τ, the mean degree."""
-    shift = float(L.diagonal().mean()) or 1.0
+def _mean_degree(L: Any) -> float:
+    """A τ of the size of the graph's weights."""
+    return float(L.diagonal().mean()) or 1.0
+
+
+def _shifted(L: Any, rows: Array, D: Array, shift: float) -> Any:
+    """L + τD̃, positive definite where every component has a label."""
     diagonal = np.zeros(L.shape[0])
     diagonal[rows] = shift * D
-    return L + (sp.diags_array(diagonal, format="csr") if is_sparse(L) else np.diag(diagonal)), shift
+    return raised(L, diagonal)
 
 
 def _responses(system: PenalizedSystem, rows: Array) -> Array:
@@ -317,10 +360,10 @@ class ElasticEmbeddingCV(_Elastic):
     ----------
     n_components : int or None, default None
         None is chosen, too. A choice of as many as the splits allow means all l.
-    lams, mus, gammas : sequences of floats, default (1e-9, 1e-6, ..., 1e9)
+    lam, mu, gamma : sequences of floats or float, default (1e-9, 1e-6, ..., 1e9)
         What λ, μ and γ are chosen from (SEE section 5).
     kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
-    sigmas : sequence of floats or None, default None
+    sigma : sequence of floats, float or None, default None
         Widths of the kernel exp(-d²/sigma²) to choose from; None is sigma² = 2^m times the mean squared distance
         between rows, m = 1, ..., 6.
     cv : int, default 5
@@ -354,7 +397,7 @@ class ElasticEmbeddingCV(_Elastic):
     >>> from manifast import ElasticEmbeddingCV
     >>> X, y = load_digits(return_X_y=True)
     >>> some = np.where(np.arange(1000) < 60, y[:1000], -1)
-    >>> search = ElasticEmbeddingCV(mus=(1e-3, 1.0), gammas=(1e-3, 1.0)).fit(X[:1000], some)
+    >>> search = ElasticEmbeddingCV(mu=(1e-3, 1.0), gamma=(1e-3, 1.0)).fit(X[:1000], some)
     >>> sorted(search.best_params_)
     ['gamma', 'lam', 'mu', 'n_components']
     >>> search.best_score_ > 0.8
@@ -365,11 +408,11 @@ class ElasticEmbeddingCV(_Elastic):
         self,
         n_components: int | None = None,
         *,
-        lams: Any = GRID,
-        mus: Any = GRID,
-        gammas: Any = GRID,
+        lam: Any = GRID,
+        mu: Any = GRID,
+        gamma: Any = GRID,
         kernel: str | None = None,
-        sigmas: Any = None,
+        sigma: Any = None,
         cv: int = 5,
         n_repeats: int = 5,
         target: str = "transform",
@@ -384,11 +427,11 @@ class ElasticEmbeddingCV(_Elastic):
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
-        self.lams = lams
-        self.mus = mus
-        self.gammas = gammas
+        self.lam = lam
+        self.mu = mu
+        self.gamma = gamma
         self.kernel = kernel
-        self.sigmas = sigmas
+        self.sigma = sigma
         self.cv = cv
         self.n_repeats = n_repeats
         self.target = target
@@ -403,7 +446,7 @@ class ElasticEmbeddingCV(_Elastic):
         self.verbose = verbose
 
     def _embed(self, X: Array, y: Labels) -> None:
-        lams, mus, gammas = (_check_grid(getattr(self, name), name) for name in ("lams", "mus", "gammas"))
+        lams, mus, gammas = (_check_grid(getattr(self, name), name) for name in ("lam", "mu", "gamma"))
         if self.n_components is not None:
             _check_dimensions(self.n_components, y)
         if self.target not in ("transform", "embedding"):
@@ -448,10 +491,10 @@ class ElasticEmbeddingCV(_Elastic):
         """The kernels to choose from; one where there is no width to choose."""
         if self.kernel != "rbf":
             return [self._kernel_of(X, None)]
-        if self.sigmas is None:
+        if self.sigma is None:
             unit = mean_sq_distance(X) or 1.0
             return [Kernel("rbf", float(np.sqrt(2.0**m * unit))) for m in range(1, 7)]
-        return [self._kernel_of(X, sigma) for sigma in _check_grid(self.sigmas, "sigmas")]
+        return [self._kernel_of(X, sigma) for sigma in _check_grid(self.sigma, "sigma")]
 
     def _splits(self, labels: Labels) -> list[_Split]:
         from sklearn.model_selection import RepeatedStratifiedKFold
@@ -479,12 +522,28 @@ class ElasticEmbeddingCV(_Elastic):
     ) -> Iterator[tuple[float, float, Reduced]]:
         """Every μ and γ with the problem reduced to the labelled rows."""
         rows = labels.labelled
-        D = objectives.margins(labels.codes[rows], labels.count)[1]
-        shifted, shift = _shifted(L, rows, D)
-        columns = _unit(len(X), rows)
+        M, D = objectives.margins(labels.codes[rows], labels.count)
+        columns, near = _unit(len(X), rows), _mean_degree(L)
 
-        def reduced(response: Array, smoother: Any) -> Reduced:
-            return Reduced(response[rows], smoother.hat(rows) @ response, shift, D)
+        def reduced(shift: float, weight: float, smoothers: list[Any]) -> list[Reduced]:
+            # Smoothers that differ in their ridges alone share what does not depend on these.
+            system = PenalizedSystem(_shifted(L, rows, D, shift), smoothers[0].penalty(weight))
+            first, found = system.inner(columns), []
+            for smoother in smoothers:
+                if smoother is not smoothers[0]:
+                    system = system.with_ridges(smoother.penalty(weight).ridges)
+                response = system.complete(first.copy(), columns)
+                found.append(Reduced(response[rows], smoother.hat(rows) @ response, shift, D))
+            return found
+
+        def both(weight: float, smoothers: list[Any]) -> list[Reduced]:
+            problems = reduced(near, weight, smoothers)
+            shifts = [Condensed(problem.block, M, D, near).far_shift() for problem in problems]
+            far = max((shift for shift in shifts if shift is not None), default=None)
+            if far is None:
+                return problems
+            others = reduced(far, weight, smoothers)
+            return [replace(problem, far=other) for problem, other in zip(problems, others, strict=True)]
 
         if kernel is None:
             smoother = self._smoother(X, None, 1.0)
@@ -492,28 +551,27 @@ class ElasticEmbeddingCV(_Elastic):
             for mu, gamma in product(mus, gammas):
                 products.setdefault(float(f"{mu * gamma:.12g}"), []).append((mu, gamma))
             for weight, pairs in products.items():
-                system = PenalizedSystem(shifted, smoother.penalty(weight))
-                first = system.inner(columns)
-                for mu, gamma in pairs:
-                    other = smoother.with_ridge(self._ridge(gamma))
-                    again = system.with_ridges(other.penalty(weight).ridges)
-                    yield mu, gamma, reduced(again.complete(first.copy(), columns), other)
+                problems = both(weight, [smoother.with_ridge(self._ridge(gamma)) for _, gamma in pairs])
+                yield from ((mu, gamma, problem) for (mu, gamma), problem in zip(pairs, problems, strict=True))
             return
         for gamma in gammas:
             smoother = self._smoother(X, kernel, gamma)
-            penalty = smoother.penalty(gamma)
             for mu in mus:
-                yield mu, gamma, reduced(PenalizedSystem(shifted, mu * penalty).solve(columns), smoother)
+                yield mu, gamma, both(mu * gamma, [smoother])[0]
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """One regression seen from the labelled rows: P = E'(A + τD̃)^-1 E, and what the map makes of that column space."""
+    """One regression seen from the labelled rows: P = E'(A + τD̃)^-1 E, and what the map makes of that column space.
+
+    `far` is the same for a larger τ, where one is needed.
+    """
 
     block: Array
     image: Array
     shift: float
     D: Array
+    far: Reduced | None = None
 
 
 class _Split:
@@ -526,19 +584,26 @@ class _Split:
 
     def found(self, problem: Reduced, lams: list[float]) -> Array:
         """Hidden labels that are found again (len(lams), len(dimensions))."""
+        condensed, new = self._hide(problem)
+        if problem.far is not None:
+            far, new = self._hide(problem.far)
+            condensed = condensed.with_far(far)
+        counts = []
+        for lam in lams:
+            _, gallery, mixing = condensed.eigenvectors(lam, int(self.dimensions[-1]))
+            counts.append(self._curve(gallery, new @ mixing))
+        return np.array(counts)
+
+    def _hide(self, problem: Reduced) -> tuple[Condensed, Array]:
+        """The problem without the hidden labels, and what takes its columns to where hidden rows are looked for."""
         block, known, hidden = problem.block, self._known, self._hidden
         # Hidden rows are unlabelled: A + τD̃ less what they, and other sizes of the classes, take from the diagonal.
         change = -(1.0 - 1e-10) * problem.shift * problem.D  # not all of it, in case nothing else holds a hidden row
         change[known] = problem.shift * (self._D - problem.D[known])
         turned = la.solve(np.eye(len(block)) + change[:, None] * block, _unit(len(block), known), check_finite=False)
         inside = block @ turned
-        condensed = Condensed(inside[known], self._M, self._D, problem.shift)
         new = problem.image[hidden] @ turned if self._mapped else inside[hidden]
-        counts = []
-        for lam in lams:
-            _, gallery, mixing = condensed.eigenvectors(lam, int(self.dimensions[-1]))
-            counts.append(self._curve(gallery, new @ mixing))
-        return np.array(counts)
+        return Condensed(inside[known], self._M, self._D, problem.shift), new
 
     def _curve(self, gallery: Array, queries: Array) -> Array:
         """Right answers of the nearest neighbour by dimension."""
@@ -554,8 +619,10 @@ class _Split:
 
 
 def _check_grid(values: Any, name: str) -> list[float]:
+    if np.ndim(values) == 0:
+        return [as_positive(values, name)]
     if np.ndim(values) != 1 or not len(values):
-        raise ValueError(f"{name} must be a sequence of positive numbers. Got {values!r} instead.")
+        raise ValueError(f"{name} must be a positive number or a sequence of them. Got {values!r} instead.")
     return [as_positive(value, f"every entry of {name}") for value in values]
 
 
@@ -592,7 +659,7 @@ class _Discriminant(Projected, _SemiSupervised):
         F, basis = in_span(F)
         between, within = self._scatters(F[y.labelled], y.indicators[y.labelled])
         within = within + alpha * np.asarray(F.T @ (L @ F))
-        within.flat[:: len(within) + 1] += self._in_units(ridge, 2)
+        within.flat[:: len(within) + 1] += self._in_squares(ridge)
         size = float(np.trace(within)) / len(within)
         coef, self.eigenvalues_ = most_separating(between, within, d, size)
         self._keep_map(X, None, coef if basis is None else fix_signs(basis @ coef), np.zeros(d))
@@ -776,7 +843,7 @@ class TCA(Projected, _SemiSupervised):
 
     def _embed(self, X: Array, y: Labels) -> None:
         alpha, mu = (as_number(getattr(self, name), name, minimum=0.0) for name in ("alpha", "mu"))
-        ridge = self._in_units(as_positive(self.beta, "beta"), 2)
+        ridge = self._in_squares(as_positive(self.beta, "beta"))
         d = y.count - 1 if self.n_components is None else check_components(self.n_components, len(X), "the rows")
         L = self._laplacian(X)
         rows = y.labelled
