@@ -24,12 +24,12 @@ _CYCLES = 80  # V-cycles that have not done it by then will not do it
 
 
 def conjugate_gradients(
-    product: Operator, B: Array, precondition: Operator, diagonal: Array, *, tol: float, max_iter: int
-) -> tuple[Array, int, float]:
-    """Solutions of A X = B column by column: the solutions, the iterations, and the largest relative residual.
+    product: Operator, B: Array, precondition: Operator, diagonal: Array, *, tol: float | Array, max_iter: int
+) -> tuple[Array, int, Array, bool]:
+    """Solutions of A X = B column by column: the solutions, the iterations, the relative residuals, and if all is done.
 
     Residuals are relative to B. It ends at `tol`, or where residuals are nothing but the rounding of a product with A,
-    which its diagonal (n, 1) tells.
+    which its diagonal (n, 1) tells. A column in which rounding leaves no positive energy stays as it is from there on.
     """
     B = np.ascontiguousarray(B)
     size = np.maximum(lengths(B), _TINY)
@@ -37,22 +37,30 @@ def conjugate_gradients(
     z = precondition(r)
     p = z.copy()
     energy = _dots(r, z)
+    moving, rest, done = np.ones(B.shape[1], bool), lengths(r), False
     for n_iter in range(max_iter + 1):
-        rest = lengths(r)
+        rest = np.where(moving, lengths(r), rest)
         allowed = tol * size
         if n_iter % 8 == 0:
             allowed = np.maximum(allowed, _ROUNDING * lengths(diagonal * x))
-        if n_iter == max_iter or (rest <= allowed).all():
+        done = bool((rest <= allowed).all())
+        if n_iter == max_iter or done or not moving.any():
             break
         q = product(p)
-        step = energy / np.maximum(_dots(p, q), _TINY)
+        curve = _dots(p, q)
+        lost = moving & ~((energy > 0) & (curve > _TINY) & np.isfinite(energy) & np.isfinite(curve))
+        if lost.any():
+            moving &= ~lost
+            for block in (r, p, q):
+                block[:, lost] = 0.0
+        step = np.where(moving, energy, 0.0) / np.where(moving, curve, 1.0)
         x += _scaled(p, step, spare)
         r -= _scaled(q, step, q)
         z = precondition(r)
         before, energy = energy, _dots(r, z)
-        p = _scaled(p, energy / np.maximum(before, _TINY), p)
+        p = _scaled(p, np.where(moving, energy, 0.0) / np.where(moving, before, 1.0), p)
         p += z
-    return x, n_iter, float((rest / size).max(initial=0.0))
+    return x, n_iter, rest / size, done
 
 
 def lengths(block: Array) -> Array:
@@ -102,12 +110,12 @@ class UnitDiagonal:
     def solve(self, B: Array, *, tol: float, max_iter: int) -> tuple[Array, int, float]:
         """The solution (n, m), the iterations it took, and the largest relative residual of a column."""
         right, ones = self._scale * B[self._order], np.ones((1, 1))
-        found, n_iter, residual = conjugate_gradients(
+        found, n_iter, residuals, _ = conjugate_gradients(
             lambda p: self._S @ p, right, lambda r: r, ones, tol=tol, max_iter=max_iter
         )
         solution = np.empty_like(found)
         solution[self._order] = self._scale * found
-        return solution, n_iter, residual
+        return solution, n_iter, float(residuals.max(initial=0.0))
 
 
 class GroundedLaplacian:
@@ -156,17 +164,20 @@ class GroundedLaplacian:
         block[1:, :width] = B[self._order]
         self._inverse = np.repeat(1.0 / self._diagonal, block.shape[1], axis=1)
         steps = min(_CYCLES, max_iter) if self._cycles else max_iter
-        found, n_iter, residual = self._iterate(block, self._single if self._cycles else self._divide, tol, steps)
-        if self._cycles and n_iter == _CYCLES:  # single precision will not do it: double, from what it left over
+        found, n_iter, residuals, done = self._iterate(block, self._single if self._cycles else self._divide, tol, steps)
+        if self._cycles and not done:  # single precision will not do it: double, from what it left over
             rest = block - self._product(found)
-            share = float((lengths(rest) / np.maximum(lengths(block), _TINY)).max())
-            more, steps, residual = self._iterate(rest, self._double, min(tol / share, 1.0), min(_CYCLES, max_iter))
-            found, n_iter, residual = found + more, n_iter + steps, residual * share
+            share = lengths(rest) / np.maximum(lengths(block), _TINY)
+            enough = np.minimum(tol / np.maximum(share, _TINY), 1.0)
+            more, steps, residuals, _ = self._iterate(rest, self._double, enough, min(_CYCLES, max_iter))
+            found, n_iter, residuals = found + more, n_iter + steps, residuals * share
         solution = np.empty((n, width))
         solution[self._order] = found[1:, :width] * self._hierarchy.scale**2
-        return solution, n_iter, residual
+        return solution, n_iter, float(residuals.max(initial=0.0))
 
-    def _iterate(self, B: Array, precondition: Operator, tol: float, max_iter: int) -> tuple[Array, int, float]:
+    def _iterate(
+        self, B: Array, precondition: Operator, tol: float | Array, max_iter: int
+    ) -> tuple[Array, int, Array, bool]:
         return conjugate_gradients(self._product, B, precondition, self._diagonal, tol=tol, max_iter=max_iter)
 
     def _product(self, block: Array) -> Array:

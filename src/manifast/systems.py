@@ -183,6 +183,17 @@ def _report(jitter: float) -> None:
         )
 
 
+def _warn_of_convergence(reached: str) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"the linear system was solved to relative {reached} only. Use larger mu or gamma, or a graph in which every "
+        "row reaches a label.",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+
+
 def factor_with_jitter(matrix: Array, *, warn: bool = True) -> tuple[Array, bool]:
     """Cholesky factor as `scipy.linalg.cho_factor` gives it, with the smallest jitter that makes it succeed."""
     for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
@@ -247,25 +258,21 @@ def _iteration(S: sp.csr_array, ground: Array | None, n_threads: int | None, ver
             size = np.maximum(np.abs(rest).max(axis=0), np.finfo(float).tiny)  # whose squares may be out of range
             found, n_iter, residual = system.solve(rest / size, tol=_TOLERANCE, max_iter=_MAX_ITER)
             solution[:, part] = first + found * size
-            worst = max(worst, residual)
+            worst = float(np.maximum(worst, residual))  # which keeps what is not a number
             if verbose:
                 done = min(part.stop, B.shape[1])
                 print(f"spd_solver: {done} of {B.shape[1]} columns, {n_iter} iterations, residual {residual:.1e}")
-        if worst > 100 * _TOLERANCE:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"the linear system was solved to relative residuals of {worst:.1e} only. Use larger mu or gamma, or a "
-                "graph in which every row reaches a label.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        if not worst <= 100 * _TOLERANCE:
+            _warn_of_convergence(f"residuals of {worst:.1e}")
         return solution
 
     return solve
 
 
 _WEAK = 1e-11  # edges and grounds below this share of a diagonal are close to drowning in its rounding
+_CLOSE = 1e-6  # where all are above this, rounding of the diagonal does no harm
+_REFINEMENTS = 20
+_TINY = float(np.finfo(float).tiny)
 
 
 def grounded_solution(W: Any, ground: Array, B: Array, *, verbose: bool = False) -> tuple[Array, Array]:
@@ -301,11 +308,44 @@ def grounded_solution(W: Any, ground: Array, B: Array, *, verbose: bool = False)
            [1.],
            [0.]]), array([ True,  True, False]))
     """
+    solve, reached, close = _grounded_solver(W, ground, verbose)
+    X = solve(B)
+    if not close:
+        _refine(X, solve, sp.csr_array(W), ground, np.where(reached[:, None], B, 0.0))
+    return X, reached
+
+
+def _refine(X: Array, solve: Operator, W: sp.csr_array, ground: Array, B: Array) -> None:
+    """Correct X in place until that changes nothing.
+
+    A diagonal is rounded, which is not small beside weak links; the sum of what flows along the edges is not.
+    """
+    rows = np.repeat(np.arange(len(B)), np.diff(W.indptr))
+    last = 0.5
+    for _ in range(_REFINEMENTS):
+        rest = B - ground[:, None] * X
+        for column, x in zip(rest.T, X.T, strict=True):
+            column -= np.bincount(rows, W.data * (x[rows] - x[W.indices]), len(x))
+        change = solve(rest)
+        size = np.abs(change).max(axis=0, initial=0.0) / np.maximum(np.abs(X).max(axis=0, initial=0.0), _TINY)
+        share = float(size.max(initial=0.0))
+        if not share < last:
+            break
+        X += change
+        last = share
+        if share < _TOLERANCE:
+            return
+    if not last < 1e-6:
+        _warn_of_convergence(f"changes of {last:.1e}")
+
+
+def _grounded_solver(W: Any, ground: Array, verbose: bool) -> tuple[Operator, Array, bool]:
+    """About the inverse of D - W + diag(ground), where it leads, and whether its weights are close enough for it."""
     diagonal = np.asarray(W.sum(axis=1)).ravel() + ground
-    groups, held = _groups(W, ground, diagonal)
+    groups, held, close = _groups(W, ground, diagonal)
     reached = held[groups]
     if reached.all():
-        return spd_solver(raised(-W, diagonal), verbose=verbose)(B), reached
+        return spd_solver(raised(-W, diagonal), verbose=verbose), reached, close
     inside, outside = np.flatnonzero(reached), np.flatnonzero(~reached)
     W = sp.csr_array(W)
     within, links, rows = W[inside][:, inside], W[outside][:, inside], W[outside][:, outside]
@@ -315,31 +355,37 @@ def grounded_solution(W: Any, ground: Array, B: Array, *, verbose: bool = False)
     among = sp.csr_array(among - sp.diags_array(among.diagonal()))
     standing = merge @ (ground[outside] + links.sum(axis=1))
     hanging = bool(among.nnz or standing.any())
-    X = np.zeros(B.shape)
-    if len(inside):
-        right = B[inside]
-        if hanging:
-            # What flows into the groups leaves through the nodes inside, which feel the weak edges in no other way.
-            right = right + links.T @ grounded_solution(among, standing, merge @ B[outside])[0][numbers]
-        X[inside] = spd_solver(raised(-within, ground[inside] + within.sum(axis=1)), verbose=verbose)(right)
     if hanging:
-        merged, found = grounded_solution(among, standing, merge @ (B[outside] + links @ X[inside]))
-        X[outside], reached[outside] = merged[numbers], found[numbers]
-    return X, reached
+        solve_merged, found, _ = _grounded_solver(among, standing, verbose)
+        reached[outside] = found[numbers]
+    if len(inside):
+        solve_inside = spd_solver(raised(-within, ground[inside] + within.sum(axis=1)), verbose=verbose)
+
+    def solve(B: Array) -> Array:
+        X = np.zeros(B.shape)
+        if len(inside):
+            right = B[inside]
+            if hanging:
+                # What flows into the groups leaves through the nodes inside, which feel the weak edges in no other way.
+                right = right + links.T @ solve_merged(merge @ B[outside])[numbers]
+            X[inside] = solve_inside(right)
+        if hanging:
+            X[outside] = solve_merged(merge @ (B[outside] + links @ X[inside]))[numbers]
+        return X
+
+    return solve, reached, not hanging and close
 
 
-def _groups(W: Any, ground: Array, diagonal: Array) -> tuple[Array, Array]:
-    """The group of every node, joined by edges that are not weak, and which groups stand firmly on the ground."""
-    if is_sparse(W):
-        ends = np.repeat(diagonal, np.diff(W.indptr)), diagonal[W.indices]
-        strong = W.data > _WEAK * np.maximum(*ends)
-        joined = sp.csr_array((strong, W.indices, W.indptr), shape=W.shape)
-        if not strong.all():
-            joined = joined.copy()
-            joined.eliminate_zeros()
-    else:
-        least = _WEAK * np.maximum.outer(diagonal, diagonal)
-        joined = sp.csr_array(np.greater(W, least))
+def _groups(W: Any, ground: Array, diagonal: Array) -> tuple[Array, Array, bool]:
+    """The group of every node, joined by edges that are not weak, which groups stand firmly on the ground, and whether
+    no edge and no ground is far below the diagonal."""
+    W = sp.csr_array(W)
+    shares = W.data / np.maximum(np.repeat(diagonal, np.diff(W.indptr)), diagonal[W.indices])
+    strong = shares > _WEAK
+    joined = sp.csr_array((strong, W.indices, W.indptr), shape=W.shape)
+    if not strong.all():
+        joined = joined.copy()
+        joined.eliminate_zeros()
     count, groups = connected_components(joined, directed=False)
     firm = np.bincount(groups, ground, count) > _WEAK * np.bincount(groups, diagonal, count)
-    return groups, firm
+    return groups, firm, bool((shares > _CLOSE).all() and (ground > _CLOSE * diagonal)[ground > 0].all())
