@@ -259,8 +259,27 @@ def test_tptssr(n, p, share, ridge, rng):
     for x, row, label in zip(new, found, model.predict(new), strict=True):
         expected = tptssr(x, X, y, share, ridge)
         for c, name in enumerate(model.classes_):
-            assert row[c] == (pytest.approx(-expected[name], rel=1e-8) if name in expected else -np.inf)
+            last = max(expected.values()) + np.linalg.norm(x)  # where no row of a class is kept
+            assert row[c] == pytest.approx(-expected.get(name, last), rel=1e-8)
         assert label == min(expected, key=expected.get)
+
+
+def test_tptssr_of_two_classes_is_finite(rng):
+    X, y = rng.standard_normal((60, 5)) + 1, np.arange(60) % 2
+    new = np.vstack([np.zeros(5), rng.standard_normal((40, 5)) + 1])
+    for dtype in (np.float64, np.float32):
+        model = TPTSSR().fit(X.astype(dtype), y)
+        values = model.decision_function(new.astype(dtype))
+        assert np.isfinite(values).all() and ((values > 0) == model.predict(new.astype(dtype))).all()
+
+
+def test_tptssr_says_once_that_its_ridge_is_lost(rng):
+    X, y = rng.standard_normal((30, 3)) + 1, np.arange(30) % 3
+    model = TPTSSR(share=0.5, ridge=1e-18)
+    with pytest.warns(UserWarning, match="ridge = 1e-18 is lost .* Use a larger ridge") as said:
+        model.fit(X, y)
+    assert len(said) == 1
+    assert np.isfinite(model.decision_function(X)).all()  # no warning
 
 
 @pytest.mark.parametrize("model", ALL, ids=str)
@@ -467,6 +486,117 @@ def test_weights_of_any_range(weak):
     W[3, 4] = W[4, 3] = 2 * weak
     found = GFHF(graph="precomputed").fit(W, some).scores_
     np.testing.assert_allclose(found[4:8, 0], 2 / 3, rtol=1e-6)
+
+
+def chain(links, size):
+    """Cliques in a row, each joined to the next by a link."""
+    count = len(links) + 1
+    blocks = sp.block_diag([np.ones((size, size)) - np.eye(size)] * count, format="coo")
+    out = np.arange(count - 1) * size
+    into = out + size + 1
+    ends = np.r_[blocks.row, out, into], np.r_[blocks.col, into, out]
+    return sp.csr_array((np.r_[blocks.data, links, links], ends), shape=blocks.shape)
+
+
+@pytest.mark.parametrize("iterate", [False, True])
+@pytest.mark.parametrize("spread", [0.0, 2.0])
+@pytest.mark.parametrize("weak", [1e-7, 1e-8, 1e-9, 1e-10, 1e-11])
+def test_chain_of_groups(weak, spread, iterate, monkeypatch, rng):
+    """Links that rounding of the diagonals is not small beside, on both sides of what counts as weak: potentials."""
+    if iterate:
+        for name in ("_LAPLACIAN_ROWS", "_DENSE_ROWS", "_DIRECT_FLOPS"):
+            monkeypatch.setattr(systems, name, 0)
+    links = weak * 10 ** rng.uniform(-spread, spread, 59)
+    W = chain(links, 20)
+    some = np.full(W.shape[0], -1)
+    some[0], some[-1] = 0, 1
+    drop = np.r_[0.0, np.cumsum(1 / links)]
+    found = GFHF(graph="precomputed").fit(W, some).scores_
+    np.testing.assert_allclose(found[10::20, 0], 1 - drop / drop[-1], atol=1e-7)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-7)
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.1])
+def test_narrow_heat_widths(beta):
+    """Weights far apart: labels go to the nearest, and classes still have their sizes."""
+    X = 3 * np.random.default_rng(2).standard_normal((18, 2))
+    W = np.exp(-oracles.sq_dist(X) / beta) * (1 - np.eye(18))
+    some = np.full(18, -1)
+    some[:4] = [0, 1, 0, 1]
+    u = np.flatnonzero(some < 0)
+    F, h = exact_harmonic(W, some)
+    np.testing.assert_allclose(GFHF(graph="precomputed").fit(W, some).scores_, F, atol=1e-12)
+    F[u] += np.outer(h, 9 - F.sum(axis=0))
+    np.testing.assert_allclose(RMGT(graph="precomputed").fit(W, some).scores_, F, atol=1e-12)
+
+
+def test_rmgt_where_the_correction_would_overflow():
+    W = chain(np.array([2e-308, 1e-308]), 40)
+    some = np.full(120, -1)
+    some[0], some[-1] = 0, 1
+    scores = RMGT(graph="precomputed", prior=[0.4, 0.6]).fit(W, some).scores_
+    np.testing.assert_allclose(scores.sum(axis=0), [48, 72], rtol=1e-9)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, rtol=1e-9)
+    assert np.ptp(scores[40:80], axis=0).max() < 1e-9  # all of the correction is where h is infinite beside the rest
+    np.testing.assert_allclose(scores[40], [8 / 40, 32 / 40], rtol=1e-9)
+
+
+def exact_harmonic(W, some):
+    """F and h / 1'h in rationals, two classes."""
+    from fractions import Fraction
+
+    u = np.flatnonzero(some < 0)
+    rows = []
+    for i in u:
+        known = [sum((Fraction(W[i, k]) for k in np.flatnonzero(some == c)), Fraction(0)) for c in (0, 1)]
+        rows.append([Fraction(-W[i, j]) for j in u] + known + [Fraction(1)])
+        rows[-1][len(rows) - 1] = sum((Fraction(w) for w in W[i]), Fraction(0))
+    for i, row in enumerate(rows):  # Gauss and Jordan
+        rows[i] = row = [value / row[i] for value in row]
+        for j, other in enumerate(rows):
+            if j != i and other[i]:
+                rows[j] = [a - other[i] * b for a, b in zip(other, row, strict=True)]
+    F, total = labelled_matrix(some), sum(row[-1] for row in rows)
+    F[u] = [[float(value) for value in row[-3:-1]] for row in rows]
+    return F, np.array([float(row[-1] / total) for row in rows])
+
+
+@pytest.mark.parametrize(("mu", "gamma"), [(1e-9, 1e-9), (1e-9, 1e-6), (1e-6, 1e-6), (1e-3, 1e-3), (1.0, 1.0)])
+def test_fme_on_a_component_without_a_label(mu, gamma, rng):
+    """The regression alone says what its scores are, however small its weight: against rational arithmetic."""
+    W = np.kron(np.eye(3), np.ones((6, 6))) * rng.uniform(0.5, 1.0, (18, 18))
+    W = (W + W.T) * (1 - np.eye(18))
+    X, some = rng.standard_normal((18, 2)), np.full(18, -1)
+    some[[0, 1, 6, 7]] = [0, 0, 1, 1]
+    expected = exact_fme(X, W, some, mu, gamma, 1e9, None)
+    for graph in (W, sp.csr_array(W)):
+        model = FME(mu=mu, gamma=gamma, graph=graph).fit(X, some)  # no warning
+        np.testing.assert_allclose(model.scores_, expected, atol=1e-12)
+        kernel = FME(mu=mu, gamma=gamma, graph=graph, kernel="rbf", sigma=2.0)
+        if mu * gamma < 1e-11:
+            with pytest.warns(UserWarning, match="singular to working precision.* Use larger mu or gamma"):
+                kernel.fit(X, some)
+        else:
+            exact = exact_fme(X, W, some, mu, gamma, 1e9, oracles.gaussian(X, X, 2.0))
+            np.testing.assert_allclose(kernel.fit(X, some).scores_, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_lgc_far_from_any_label(dtype, monkeypatch):
+    n = 3000
+    X, y = np.arange(n, dtype=dtype)[:, None], np.arange(n) // (n // 2)
+    some = np.full(n, -1)
+    some[[0, -1]] = 0, 1
+    model = LGC(graph="binary").fit(X, some)  # factors keep the digits of numbers however small
+    assert (model.transduction_ == y).all() and (model.scores_.argmax(axis=1) == y).all()
+    assert (model.predict(X) == y).mean() > 0.999
+    for name in ("_LAPLACIAN_ROWS", "_DENSE_ROWS", "_DIRECT_FLOPS"):
+        monkeypatch.setattr(systems, name, 0)
+    with pytest.warns(UserWarning, match="nothing of any label arrives in 1... rows"):
+        model.fit(X, some)
+    equal = model.scores_[:, 0] == model.scores_[:, 1]
+    assert 1000 < equal.sum() < 2500 and (model.scores_ >= 0).all() and (model.scores_.max(axis=1) > 0).all()
+    assert (model.transduction_ == y)[~equal].all()
 
 
 def test_grounded_solution_of_nested_groups(rng):
@@ -702,6 +832,31 @@ def test_bad_parameters(model, message):
         model.fit(X, some)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_indefinite_kernels_are_refused():
+    X, some, _ = few_labels()
+    K = X @ X.T
+    K[0, 0] -= 500.0
+    for graph in ("heat", heat(X), sp.csr_array(heat(X))):
+        for model in (LapRLS(kernel="precomputed", graph=graph), FME(kernel="precomputed", graph=graph)):
+            with pytest.raises(ValueError, match="positive semidefinite kernel matrix"):
+                model.fit(K, some)
+
+
+def test_sparse_weights_are_no_features():
+    X, some, _ = few_labels()
+    for model in (LapRLS(graph="precomputed"), FME(graph="precomputed")):
+        with pytest.raises(ValueError, match="X must be dense"):
+            model.fit(sp.csr_array(heat(X)), some)
+
+
+@pytest.mark.parametrize("model", [LapRLS(), FME()], ids=str)
+def test_nothing_is_left_of_a_fit_with_another_kernel(model):
+    X, some, _ = few_labels()
+    for kernel in (None, "rbf", None):
+        model.set_params(kernel=kernel).fit(X, some)
+        assert hasattr(model, "coef_") == (kernel is None) != hasattr(model, "dual_coef_")
 
 
 @pytest.mark.parametrize("model", ON_GRAPHS, ids=str)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import systems
+from manifast._gradients import UnitDiagonal, conjugate_gradients
 from manifast.graphs import knn_graph
 from manifast.kernels import laplacian
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother, RidgePenalty
@@ -68,6 +69,33 @@ def test_iteration_that_does_not_converge_says_so(problem, iterated, monkeypatch
     monkeypatch.setattr(systems, "_MAX_ITER", 2)
     with pytest.warns(ConvergenceWarning, match="relative residuals"):
         spd_solver(problem[1])(problem[2])
+
+
+@pytest.mark.parametrize("bad", [-1.0, 0.0, np.nan])
+def test_a_column_whose_energy_is_lost_stays_where_it_is(problem, bad):
+    """A preconditioner that rounding has made indefinite, or worse, after some steps and for one column."""
+    S, B = problem[1].toarray(), problem[2]
+    seen = []
+
+    def precondition(r):
+        seen.append(r)
+        z = r / S.diagonal()[:, None]
+        z[:, 1] *= bad if len(seen) == 6 else 1.0
+        return z
+
+    options = {"tol": 1e-10, "max_iter": 500}
+    X, _, residuals, done = conjugate_gradients(lambda p: S @ p, B, precondition, S.diagonal()[:, None], **options)
+    missed = np.linalg.norm(S @ X - B, axis=0) / np.linalg.norm(B, axis=0)
+    np.testing.assert_allclose(residuals, missed, atol=1e-11)
+    assert not done and 1e-3 < missed[1] < 10 and (missed[[0, 2, 3, 4]] < 1e-9).all()
+
+
+def test_a_residual_that_is_no_number_is_not_solved(problem, iterated, monkeypatch):
+    S = problem[1].toarray()
+    S[0, 1] = S[1, 0] = 0.3  # not a Laplacian
+    monkeypatch.setattr(UnitDiagonal, "solve", lambda self, B, **_: (B, 1, np.nan))
+    with pytest.warns(ConvergenceWarning, match="residuals of nan"):
+        spd_solver(sp.csr_array(S))(problem[2])
 
 
 def test_a_component_that_nothing_holds(iterated):

@@ -37,14 +37,14 @@ def conjugate_gradients(
     z = precondition(r)
     p = z.copy()
     energy = _dots(r, z)
-    moving, rest, done = np.ones(B.shape[1], bool), lengths(r), False
+    moving, rest = np.ones(B.shape[1], bool), lengths(r)
     for n_iter in range(max_iter + 1):
         rest = np.where(moving, lengths(r), rest)
         allowed = tol * size
         if n_iter % 8 == 0:
             allowed = np.maximum(allowed, _ROUNDING * lengths(diagonal * x))
-        done = bool((rest <= allowed).all())
-        if n_iter == max_iter or done or not moving.any():
+        left = rest > allowed
+        if n_iter == max_iter or not (left & moving).any():
             break
         q = product(p)
         curve = _dots(p, q)
@@ -60,7 +60,7 @@ def conjugate_gradients(
         before, energy = energy, _dots(r, z)
         p = _scaled(p, np.where(moving, energy, 0.0) / np.where(moving, before, 1.0), p)
         p += z
-    return x, n_iter, rest / size, done
+    return x, n_iter, rest / size, not left.any()
 
 
 def lengths(block: Array) -> Array:
@@ -164,7 +164,8 @@ class GroundedLaplacian:
         block[1:, :width] = B[self._order]
         self._inverse = np.repeat(1.0 / self._diagonal, block.shape[1], axis=1)
         steps = min(_CYCLES, max_iter) if self._cycles else max_iter
-        found, n_iter, residuals, done = self._iterate(block, self._single if self._cycles else self._divide, tol, steps)
+        precondition = self._single if self._cycles else self._divide
+        found, n_iter, residuals, done = self._iterate(block, precondition, tol, steps)
         if self._cycles and not done:  # single precision will not do it: double, from what it left over
             rest = block - self._product(found)
             share = lengths(rest) / np.maximum(lengths(block), _TINY)

@@ -28,12 +28,13 @@ from manifast.extensions import LatentVariable, SparseCode, affinity_mean, as_ex
 from manifast.graphs import given_graph, heat_width
 from manifast.kernels import _affine_product
 from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother
-from manifast.systems import PenalizedSystem, grounded_solution, raised, spd_solver
+from manifast.systems import PenalizedSystem, factor_with_jitter, grounded_solution, raised, spd_solver
 
 __all__ = ["FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS"]
 
 GRAPHS = ("heat", "binary", "full", "l1")  # made from the rows
 _CHUNK = 1 << 21  # codes held at once
+_NOISE = 10.0  # scores up to this multiple of the most negative one, which would be 0, are rounding
 _THIN = 500  # features up to which BLAS gains little from threads, and may lose much on a busy machine
 
 
@@ -123,7 +124,8 @@ class _Transduction(Propagation):
             )
             inside = np.flatnonzero(reached)
             W = W[inside][:, inside]
-        scores[inside] = self._solve(W, Labels(labels.classes, labels.codes[inside]))
+        found = self._solve(W, Labels(labels.classes, labels.codes[inside]))
+        scores[inside] = _legible(found, scores[0], X.dtype) if self._shares else found
         self.extension_ = self._natural(X) if extension is None else extension
         if self.extension_ is not None:
             self.extension_.fit(X, scores.astype(X.dtype))
@@ -376,7 +378,9 @@ class RMGT(_Transduction):
         self._prior = prior
 
     def _solve(self, W: Any, labels: Labels) -> Array:
-        F, h = harmonic(W, labels, np.ones((len(labels.codes), 1)), verbose=self.verbose)
+        # Only h / 1'h counts: multiples of 1 as small as this keep h in range where weights are tiny.
+        ones = np.full((len(labels.codes), 1), max(1e-200 * W.max(), np.finfo(float).tiny))
+        F, h = harmonic(W, labels, ones, verbose=self.verbose)
         missing = len(F) * self._prior - F.sum(axis=0)
         return np.asarray(F + h / (h.sum() or 1.0) * missing)
 
@@ -400,6 +404,26 @@ def _reached(W: Any, labels: Labels) -> Array:
     return np.isin(components, components[labels.labelled])
 
 
+def _legible(scores: Array, shares: Array, dtype: Any) -> Array:
+    """Scores that are not negative, without what rounding and underflow have left no digit of.
+
+    Rows that nothing arrived in get the shares of the classes, as small as the noise. Rows that are too small for the
+    dtype are scaled up: their proportions count.
+    """
+    noise, least = _NOISE * max(0.0, -float(scores.min())), 1e8 * float(np.finfo(dtype).tiny)
+    largest = scores.max(axis=1)
+    lost = largest <= noise
+    if lost.any():
+        warnings.warn(
+            f"nothing of any label arrives in {int(lost.sum())} rows: they get the shares of the classes among the "
+            "labels. Use a larger alpha, a graph of more neighbours, or more labels.",
+            UserWarning,
+            stacklevel=6,
+        )
+    factors = np.maximum(1.0, least / np.where(lost, 1.0, largest))
+    return np.where(lost[:, None], max(noise, least) * shares, factors[:, None] * np.maximum(scores, 0.0))
+
+
 def _proportions(scores: Array) -> Array:
     """Scores that are not negative, each row scaled to a sum of 1; equal ones where there is nothing."""
     scores = np.maximum(scores, 0.0)
@@ -407,8 +431,26 @@ def _proportions(scores: Array) -> Array:
     return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
 
 
+def _check_definite(K: Array) -> None:
+    """Refuse a kernel matrix that is not positive semidefinite to rounding."""
+    shifted = 0.5 * np.asarray(K + K.T, dtype=np.float64)
+    shifted.flat[:: len(K) + 1] += (1e-4 if K.dtype == np.float32 else 1e-8) * np.abs(shifted).sum(axis=0).max()
+    try:
+        la.cholesky(shifted, overwrite_a=True, check_finite=False)
+    except la.LinAlgError:
+        raise ValueError("X must be a positive semidefinite kernel matrix. Got one that is not.") from None
+
+
 class _MapPropagation(Propagation):
     """LapRLS and FME: scores that are, or are close to, a linear or kernel map of the rows, which serves new ones."""
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        if is_sparse(X):
+            raise ValueError(
+                "X must be dense, as its rows are the features of a map. Got a sparse matrix: give X.toarray(), or a "
+                "sparse graph as graph."
+            )
+        return super()._validate(X, reset=reset)
 
     def _learn(self, X: Array, labels: Labels) -> None:
         thin = self.kernel is None and X.shape[1] <= _THIN
@@ -422,12 +464,18 @@ class _MapPropagation(Propagation):
             kernel = Kernel.of(
                 self.kernel, X, sigma=self._in_units(self.sigma, 1), degree=self.degree, coef0=self.coef0
             )
-        inner = self.kernel == "precomputed" and self._by_rows()
-        W = self._graph(kernel_features(X) if inner else X)
-        return W, kernel
+        if self.kernel != "precomputed":
+            return self._graph(X), kernel
+        if self._by_rows():
+            return self._graph(kernel_features(X)), kernel
+        _check_definite(X)
+        return self._graph(X), kernel
 
     def _keep(self, X: Array, kernel: Kernel | None, coef: Array, intercept: Array) -> None:
         """Keep the map x·coef + intercept, or k(x)·coef + intercept; in float64, as sums of its parts may cancel."""
+        for name in ("coef_", "dual_coef_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
         self._kernel, self._X = kernel, None
         self.intercept_ = intercept
         if kernel is None:
@@ -545,7 +593,7 @@ class LapRLS(_MapPropagation):
             inner = rows.T @ (metric @ rows)
             inner = 0.5 * (inner + inner.T)
             inner.flat[:: len(inner) + 1] += gamma_A
-            coef = spd_solver(inner)(rows.T @ target)
+            coef = spd_solver(inner, advice="Use a larger gamma_A.")(rows.T @ target)
         self._keep(X, None, coef, share - mean @ coef)
         return self._scores(X)
 
@@ -560,18 +608,23 @@ def _in_bounds(value: float) -> float:
     return min(max(value, 1e-280), 1e280)
 
 
-def _regularized(metric: Any, K: Array, target: Array, ridge: float) -> Array:
-    """α with f = Kα of smallest f'Mf - 2 tr(f'T) + ridge α'Kα: the solution of (MK + ridge I) α = T."""
-    matrix = np.asarray(metric @ K)
+def _visible(ridge: float, matrix: Array, name: str, remedy: str) -> float:
+    """A ridge, or what rounding of the matrix it is added to leaves visible, with a warning."""
     least = 10 * np.finfo(float).eps * float(np.abs(matrix).sum(axis=0).max())
     if ridge < least:
         warnings.warn(
-            f"gamma_A = {ridge:.2g} is lost beside the rounding of the other terms: {least:.1g} was taken instead. Use "
-            "a larger gamma_A or a smaller gamma_I.",
+            f"{name} = {ridge:.2g} is lost beside the rounding of the other terms: {least:.1g} was taken instead. Use "
+            f"{remedy}.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
-    matrix.flat[:: len(matrix) + 1] += max(ridge, least)
+    return max(ridge, least)
+
+
+def _regularized(metric: Any, K: Array, target: Array, ridge: float) -> Array:
+    """α with f = Kα of smallest f'Mf - 2 tr(f'T) + ridge α'Kα: the solution of (MK + ridge I) α = T."""
+    matrix = np.asarray(metric @ K)
+    matrix.flat[:: len(matrix) + 1] += _visible(ridge, matrix, "gamma_A", "a larger gamma_A or a smaller gamma_I")
     factor = la.lu_factor(matrix, overwrite_a=True, check_finite=False)
     return np.asarray(la.lu_solve(factor, target, check_finite=False))
 
@@ -694,8 +747,8 @@ class TPTSSR(ScoreClassifier):
 
     Notes
     -----
-    `decision_function` is the negative residual of each class, -inf for classes of which no row was kept. The ridge is
-    taken as it is: rows of about unit norm are what its default is made for.
+    `decision_function` is the negative residual of each class. Classes of which no row was kept come last, by the norm
+    of the row. The ridge is taken as it is: rows of about unit norm are what its default is made for.
 
     Examples
     --------
@@ -719,8 +772,9 @@ class TPTSSR(ScoreClassifier):
         # a = X (X'X + ridge I)^-1 x = (XX' + ridge I)^-1 X x, whichever is smaller.
         tall = X.shape[0] >= X.shape[1]
         gram = wide.T @ wide if tall else wide @ wide.T
+        ridge = _visible(ridge, gram, "ridge", "a larger ridge, or smaller rows")
         gram.flat[:: len(gram) + 1] += ridge
-        solve = spd_solver(gram)
+        solve = spd_solver(gram, advice="Use a larger ridge.")
         self._coder = np.ascontiguousarray(solve(wide.T) if tall else solve(wide).T, dtype=X.dtype)
         self._X, self._codes, self._ridge = X, labels.codes, ridge
         self._kept = max(1, round(share * X.shape[0]))
@@ -746,11 +800,14 @@ class TPTSSR(ScoreClassifier):
         atoms, classes = self._X[near].astype(np.float64), self._codes[near]
         gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
         gram.flat[:: len(gram) + 1] += self._ridge
-        code = spd_solver(gram)(_affine_product(atoms, x[:, None]))[:, 0]
+        factor = factor_with_jitter(gram, warn=False)
+        code = la.cho_solve(factor, _affine_product(atoms, x[:, None]), check_finite=False)[:, 0]
         present = np.unique(classes)
         rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
-        scores = np.full(len(self.classes_), -np.inf)
-        scores[present] = -np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        residuals = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        size = max(float(np.sqrt(np.einsum("i,i", x, x))), float(np.finfo(np.float32).tiny))
+        scores = np.full(len(self.classes_), -residuals.max() - size)
+        scores[present] = -residuals
         return scores
 
     def __sklearn_tags__(self) -> Any:

@@ -43,7 +43,13 @@ _LAPLACIAN_ROWS = 30_000  # beyond, ordering the columns takes longer than solvi
 _GROUNDED = 1e-12  # what a component's rows must add up to, relative to its diagonal, to be clear of rounding
 
 
-def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -> Operator:
+_A_BETTER_GRAPH = "Use a graph in which every row reaches a label, by weights that are not too far apart."
+_LARGER_WEIGHTS = "Use larger mu or gamma, or a graph in which every row reaches a label."
+
+
+def spd_solver(
+    S: Any, *, advice: str = _A_BETTER_GRAPH, n_threads: int | None = None, verbose: bool = False
+) -> Operator:
     """The function that maps right-hand sides (n, m) to S^-1 times them.
 
     Parameters
@@ -51,6 +57,8 @@ def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -
     S : array or sparse matrix of shape (n, n)
         Symmetric and positive definite, as a Laplacian plus a diagonal that is positive somewhere in every component.
         Where rounding hides that, a jitter is added to it, with a warning.
+    advice : str, optional
+        What that warning says can be done.
     n_threads : int, optional
     verbose : bool, default False
         Print what was chosen and how it went.
@@ -66,11 +74,11 @@ def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -
            [1.]])
     """
     if not is_sparse(S):
-        return _dense_solver(np.asarray(S, dtype=np.float64))
-    S = _grounded(sp.csr_array(S, dtype=np.float64))
+        return _dense_solver(np.asarray(S, dtype=np.float64), advice)
+    S = _grounded(sp.csr_array(S, dtype=np.float64), advice)
     ground = _ground(S)
     if ground is not None and S.shape[0] > _LAPLACIAN_ROWS:
-        return _iteration(S, ground, n_threads, verbose)
+        return _iteration(S, ground, advice, n_threads, verbose)
     cholesky = SparseCholesky(S, max_flops=_DIRECT_FLOPS, n_threads=n_threads)
     small = S.shape[0] <= _DENSE_ROWS
     if verbose:
@@ -82,12 +90,12 @@ def spd_solver(S: Any, *, n_threads: int | None = None, verbose: bool = False) -
                 cholesky.factor(S, jitter)
             except la.LinAlgError:
                 continue
-            _report(jitter)
+            _report(jitter, advice)
             return lambda block: cholesky.solve(np.ascontiguousarray(block))
         raise _NOT_DEFINITE
     if small:
-        return _dense_solver(S.toarray())
-    return _iteration(S, ground, n_threads, verbose)
+        return _dense_solver(S.toarray(), advice)
+    return _iteration(S, ground, advice, n_threads, verbose)
 
 
 class PenalizedSystem:
@@ -119,17 +127,27 @@ class PenalizedSystem:
     def __init__(self, S: Any, penalty: Any, *, n_threads: int | None = None, verbose: bool = False) -> None:
         self.n = S.shape[0]
         if not isinstance(penalty, RidgePenalty):
-            self.inner = _dense_solver(penalty + (S.toarray() if is_sparse(S) else S))
+            self.inner = _dense_solver(_held_by(S, penalty) + (S.toarray() if is_sparse(S) else S), _LARGER_WEIGHTS)
             self._solved = np.empty((len(penalty), 0))
             return
         # With E = S + cI and R = cI - cΦ(Φ'Φ + Λ)^-1Φ' the Woodbury formula reads
         # (S + R)^-1 = E^-1 + c E^-1 Φ (Λ + Φ'E^-1 SΦ)^-1 Φ'E^-1, a sum: I - cE^-1 = E^-1 S has taken the cancellation.
         self._weight = penalty.weight
         factor = penalty.factor
-        raised = S + penalty.weight * (sp.eye_array(self.n, format="csr") if is_sparse(S) else np.eye(self.n))
-        self.inner = spd_solver(raised, n_threads=n_threads, verbose=verbose)
-        self._solved = self.inner(factor)
-        product = self._solved.T @ np.asarray(S @ factor)
+        shifted = raised(S, np.full(self.n, penalty.weight))
+        components, free = _free_components(S)
+        options: dict[str, Any] = {"advice": _LARGER_WEIGHTS, "n_threads": n_threads, "verbose": verbose}
+        if not free.any():
+            self.inner = spd_solver(shifted, **options)
+            self._solved = varying = self.inner(factor)
+        else:
+            # S does not see constants on a component that nothing holds. E is c there, which S may drown in rounding.
+            solve = _varying_solver(shifted, components, free, **options)
+            mean = _means(components, free)
+            self.inner = lambda B: solve(B) + mean(B) / self._weight
+            varying = solve(factor)
+            self._solved = varying + mean(factor) / self._weight
+        product = varying.T @ np.asarray(S @ factor)
         self._product = 0.5 * (product + product.T)
         self._set_ridges(penalty.ridges)
 
@@ -173,28 +191,25 @@ def _jitters(size: float, n: int) -> list[float]:
     return [0.0, *(n * np.finfo(float).eps * size * 10.0**e for e in range(8))]
 
 
-def _report(jitter: float) -> None:
+def _report(jitter: float, advice: str) -> None:
     if jitter:
         warnings.warn(
-            f"the system is singular to working precision: {jitter:.1g} was added to its diagonal. Use larger mu or "
-            "gamma, or a graph in which every row reaches a label.",
+            f"the system is singular to working precision: {jitter:.1g} was added to its diagonal. {advice}",
             UserWarning,
             stacklevel=6,
         )
 
 
-def _warn_of_convergence(reached: str) -> None:
+def _warn_of_convergence(reached: str, advice: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(
-        f"the linear system was solved to relative {reached} only. Use larger mu or gamma, or a graph in which every "
-        "row reaches a label.",
-        ConvergenceWarning,
-        stacklevel=6,
-    )
+    message = f"the linear system was solved to relative {reached} only. {advice}"
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
 
-def factor_with_jitter(matrix: Array, *, warn: bool = True) -> tuple[Array, bool]:
+def factor_with_jitter(
+    matrix: Array, *, warn: bool = True, advice: str = _LARGER_WEIGHTS
+) -> tuple[Array, bool]:
     """Cholesky factor as `scipy.linalg.cho_factor` gives it, with the smallest jitter that makes it succeed."""
     for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
         shifted = np.array(matrix, order="F")
@@ -204,27 +219,73 @@ def factor_with_jitter(matrix: Array, *, warn: bool = True) -> tuple[Array, bool
         except la.LinAlgError:
             continue
         if warn:
-            _report(jitter)
+            _report(jitter, advice)
         return factor
     raise _NOT_DEFINITE
 
 
-def _dense_solver(matrix: Array) -> Operator:
-    factor = factor_with_jitter(matrix)
+def _dense_solver(matrix: Array, advice: str) -> Operator:
+    factor = factor_with_jitter(matrix, advice=advice)
     return lambda block: np.asarray(la.cho_solve(factor, block, check_finite=False))
 
 
-def _grounded(S: sp.csr_array) -> sp.csr_array:
-    """S, raised in components whose rows add up to nothing but rounding: there constants would be free."""
-    count, labels = connected_components(S, directed=False)
-    diagonal = S.diagonal()
-    ground = np.bincount(labels, S.sum(axis=1), count)
-    free = ground < _GROUNDED * np.bincount(labels, diagonal, count)
-    if not free.any():
-        return S
-    jitter = np.where(free[labels], 1e2 * _GROUNDED * diagonal, 0.0)
-    _report(float(jitter.max()))
-    return sp.csr_array(raised(S, jitter))
+def _free_components(S: Any) -> tuple[Array, Array]:
+    """The component of every row, and those whose rows add up to nothing but rounding: there constants are free."""
+    count, components = connected_components(S if is_sparse(S) else sp.csr_array(S), directed=False)
+    ground = np.bincount(components, np.asarray(S.sum(axis=1)).ravel(), count)
+    return components, ground < _GROUNDED * np.bincount(components, S.diagonal(), count)
+
+
+def _grounded(S: sp.csr_array, advice: str) -> sp.csr_array:
+    """S, raised where constants would be free."""
+    components, free = _free_components(S)
+    return _lifted(S, S.diagonal(), free[components], advice) if free.any() else S
+
+
+def _held_by(S: Any, penalty: Array) -> Array:
+    """A dense penalty, raised where it does not hold the constants that are free in S, either."""
+    components, free = _free_components(S)
+    if free.any():
+        each = np.arange(len(components))
+        total = sp.csr_array((np.ones(len(each)), (components, each)))
+        sums = np.bincount(components, (total @ penalty)[components, each])
+        free &= sums < _GROUNDED * np.bincount(components, S.diagonal())
+    return _lifted(penalty, S.diagonal(), free[components], _LARGER_WEIGHTS) if free.any() else penalty
+
+
+def _lifted(matrix: Any, diagonal: Array, where: Array, advice: str) -> Any:
+    jitter = np.where(where, 1e2 * _GROUNDED * diagonal, 0.0)
+    _report(float(jitter.max()), advice)
+    return raised(matrix, jitter)
+
+
+def _means(components: Array, chosen: Array) -> Operator:
+    """The function that puts the mean over its component into every row, and 0 where that is not chosen."""
+    n = len(components)
+    total = sp.csr_array((np.ones(n), (components, np.arange(n))))
+    weights = chosen / np.bincount(components)
+    return lambda block: np.asarray((weights[:, None] * (total @ block))[components])
+
+
+def _varying_solver(S: Any, components: Array, free: Array, **options: Any) -> Operator:
+    """S^-1, but for the constants on those components where they are free or as good as that.
+
+    There right-hand sides are taken less their means, and solutions add up to 0. So one row may be held.
+    """
+    mean, diagonal = _means(components, free), S.diagonal()
+    order = np.lexsort((-diagonal, components))
+    largest = order[np.unique(components[order], return_index=True)[1]][free]
+    held = np.zeros(len(diagonal))
+    held[largest] = np.where(diagonal[largest] > 0, diagonal[largest], 1.0)
+    solve = spd_solver(raised(S, held), **options)
+    level = solve(held[:, None])  # 1 in a free component, but for what else holds its rows
+    level /= np.where(free[components][:, None], mean(level), 1.0)
+
+    def varying(B: Array) -> Array:
+        X = solve(B - mean(B))
+        return np.asarray(X - level * mean(X))
+
+    return varying
 
 
 def _ground(S: sp.csr_array) -> Array | None:
@@ -237,7 +298,9 @@ def _ground(S: sp.csr_array) -> Array | None:
     return np.where(ground > 1e-14 * diagonal, ground, 0.0)
 
 
-def _iteration(S: sp.csr_array, ground: Array | None, n_threads: int | None, verbose: bool) -> Operator:
+def _iteration(
+    S: sp.csr_array, ground: Array | None, advice: str, n_threads: int | None, verbose: bool
+) -> Operator:
     """S^-1 by conjugate gradients, for some columns at a time, each to its own relative residual."""
     diagonal = S.diagonal()
     graph = sp.csr_array(sp.diags_array(diagonal, format="csr") - S)
@@ -263,15 +326,16 @@ def _iteration(S: sp.csr_array, ground: Array | None, n_threads: int | None, ver
                 done = min(part.stop, B.shape[1])
                 print(f"spd_solver: {done} of {B.shape[1]} columns, {n_iter} iterations, residual {residual:.1e}")
         if not worst <= 100 * _TOLERANCE:
-            _warn_of_convergence(f"residuals of {worst:.1e}")
+            _warn_of_convergence(f"residuals of {worst:.1e}", advice)
         return solution
 
     return solve
 
 
 _WEAK = 1e-11  # edges and grounds below this share of a diagonal are close to drowning in its rounding
-_CLOSE = 1e-6  # where all are above this, rounding of the diagonal does no harm
-_REFINEMENTS = 20
+_CLOSE = 1e-6  # where no group hangs by less than this, rounding of the diagonal does no harm
+_REFINEMENTS = 100
+_REFINED = 1e-6  # relative change in the last refinement that is not worth a warning
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -308,44 +372,23 @@ def grounded_solution(W: Any, ground: Array, B: Array, *, verbose: bool = False)
            [1.],
            [0.]]), array([ True,  True, False]))
     """
-    solve, reached, close = _grounded_solver(W, ground, verbose)
-    X = solve(B)
-    if not close:
-        _refine(X, solve, sp.csr_array(W), ground, np.where(reached[:, None], B, 0.0))
-    return X, reached
+    solve, reached = _grounded_solver(W, ground, verbose)
+    return solve(B), reached
 
 
-def _refine(X: Array, solve: Operator, W: sp.csr_array, ground: Array, B: Array) -> None:
-    """Correct X in place until that changes nothing.
-
-    A diagonal is rounded, which is not small beside weak links; the sum of what flows along the edges is not.
-    """
-    rows = np.repeat(np.arange(len(B)), np.diff(W.indptr))
-    last = 0.5
-    for _ in range(_REFINEMENTS):
-        rest = B - ground[:, None] * X
-        for column, x in zip(rest.T, X.T, strict=True):
-            column -= np.bincount(rows, W.data * (x[rows] - x[W.indices]), len(x))
-        change = solve(rest)
-        size = np.abs(change).max(axis=0, initial=0.0) / np.maximum(np.abs(X).max(axis=0, initial=0.0), _TINY)
-        share = float(size.max(initial=0.0))
-        if not share < last:
-            break
-        X += change
-        last = share
-        if share < _TOLERANCE:
-            return
-    if not last < 1e-6:
-        _warn_of_convergence(f"changes of {last:.1e}")
-
-
-def _grounded_solver(W: Any, ground: Array, verbose: bool) -> tuple[Operator, Array, bool]:
-    """About the inverse of D - W + diag(ground), where it leads, and whether its weights are close enough for it."""
+def _grounded_solver(W: Any, ground: Array, verbose: bool) -> tuple[Operator, Array]:
     diagonal = np.asarray(W.sum(axis=1)).ravel() + ground
-    groups, held, close = _groups(W, ground, diagonal)
+    groups, held = _groups(W, ground, diagonal, _WEAK)
     reached = held[groups]
+    if not held.any() and not W.sum():
+        return np.zeros_like, reached
     if reached.all():
-        return spd_solver(raised(-W, diagonal), verbose=verbose), reached, close
+        solve = spd_solver(raised(-W, diagonal), verbose=verbose)
+        close = _groups(W, ground, diagonal, _CLOSE)[1].all()
+        if close:
+            return solve, reached
+        full = sp.csr_array(W)
+        return _refined(lambda B, X: solve(B - _flow(full, ground, X)), reached), reached
     inside, outside = np.flatnonzero(reached), np.flatnonzero(~reached)
     W = sp.csr_array(W)
     within, links, rows = W[inside][:, inside], W[outside][:, inside], W[outside][:, outside]
@@ -354,38 +397,80 @@ def _grounded_solver(W: Any, ground: Array, verbose: bool) -> tuple[Operator, Ar
     among = merge @ rows @ merge.T
     among = sp.csr_array(among - sp.diags_array(among.diagonal()))
     standing = merge @ (ground[outside] + links.sum(axis=1))
-    hanging = bool(among.nnz or standing.any())
-    if hanging:
-        solve_merged, found, _ = _grounded_solver(among, standing, verbose)
-        reached[outside] = found[numbers]
     if len(inside):
         solve_inside = spd_solver(raised(-within, ground[inside] + within.sum(axis=1)), verbose=verbose)
+    solve_merged, found = _grounded_solver(among, standing, verbose)
+    reached[outside] = found[numbers]
+    group = np.full(len(ground), -1)
+    group[outside] = numbers
+    edges: Any = sp.coo_array(W)
+    same = (group[edges.row] == group[edges.col]) & (group[edges.row] >= 0)
+    apart, between = (
+        sp.csr_array((edges.data[kind], (edges.row[kind], edges.col[kind])), shape=W.shape) for kind in (same, ~same)
+    )
+    solve_apart = _varying_solver(
+        raised(-apart[outside][:, outside], diagonal[outside]), numbers, np.ones(merge.shape[0], bool)
+    )
 
-    def solve(B: Array) -> Array:
-        X = np.zeros(B.shape)
+    def step(B: Array, X: Array) -> Array:
+        rest, change = B - _flow(W, ground, X), np.zeros(B.shape)
+        # Edges inside a group add nothing to its sum, in which their rounding would not be small.
+        sums = merge @ (B - _flow(between, ground, X))[outside]
         if len(inside):
-            right = B[inside]
-            if hanging:
-                # What flows into the groups leaves through the nodes inside, which feel the weak edges in no other way.
-                right = right + links.T @ solve_merged(merge @ B[outside])[numbers]
-            X[inside] = solve_inside(right)
-        if hanging:
-            X[outside] = solve_merged(merge @ (B[outside] + links @ X[inside]))[numbers]
+            # What flows into the groups leaves through the nodes inside, which feel the weak edges in no other way.
+            change[inside] = solve_inside(rest[inside] + links.T @ solve_merged(sums)[numbers])
+        change[outside] = solve_merged(sums + merge @ (links @ change[inside]))[numbers]
+        change[outside] += reached[outside, None] * solve_apart((rest - _flow(W, ground, change))[outside])
+        return change
+
+    return _refined(step, reached), reached
+
+
+def _flow(W: sp.csr_array, ground: Array, X: Array) -> Array:
+    """(D - W + diag(ground)) X, edge by edge: a diagonal is rounded, which is not small beside weak edges."""
+    rows, product = np.repeat(np.arange(len(X)), np.diff(W.indptr)), ground[:, None] * X
+    for column, x in zip(product.T, X.T, strict=True):
+        column += np.bincount(rows, W.data * (x[rows] - x[W.indices]), len(x))
+    return product
+
+
+def _refined(step: Callable[[Array, Array], Array], reached: Array) -> Operator:
+    """The function that starts from 0 and adds step(B, X) to X until that changes nothing."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    def refined(B: Array) -> Array:
+        B = np.where(reached[:, None], B, 0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what it says of a step does not hold of the result
+            X, share = step(B, np.zeros(B.shape)), 1.0
+            for _ in range(_REFINEMENTS):
+                change = step(B, X)
+                sizes = np.abs(change).max(axis=0, initial=0.0), np.abs(X).max(axis=0, initial=0.0)
+                before, share = share, float((sizes[0] / np.maximum(sizes[1], _TINY)).max(initial=0.0))
+                if not share < before:
+                    break
+                X += change
+                if share < _TOLERANCE:
+                    break
+        if not share < _REFINED:
+            _warn_of_convergence(f"changes of {share:.1e}", _A_BETTER_GRAPH)
         return X
 
-    return solve, reached, not hanging and close
+    return refined
 
 
-def _groups(W: Any, ground: Array, diagonal: Array) -> tuple[Array, Array, bool]:
-    """The group of every node, joined by edges that are not weak, which groups stand firmly on the ground, and whether
-    no edge and no ground is far below the diagonal."""
-    W = sp.csr_array(W)
-    shares = W.data / np.maximum(np.repeat(diagonal, np.diff(W.indptr)), diagonal[W.indices])
-    strong = shares > _WEAK
-    joined = sp.csr_array((strong, W.indices, W.indptr), shape=W.shape)
-    if not strong.all():
-        joined = joined.copy()
-        joined.eliminate_zeros()
+def _groups(W: Any, ground: Array, diagonal: Array, weak: float) -> tuple[Array, Array]:
+    """The group of every node, joined by edges that are not weak, and which groups stand firmly on the ground."""
+    if is_sparse(W):
+        ends = np.repeat(diagonal, np.diff(W.indptr)), diagonal[W.indices]
+        strong = W.data > weak * np.maximum(*ends)
+        joined = sp.csr_array((strong, W.indices, W.indptr), shape=W.shape)
+        if not strong.all():
+            joined = joined.copy()
+            joined.eliminate_zeros()
+    else:
+        least = weak * np.maximum.outer(diagonal, diagonal)
+        joined = sp.csr_array(np.greater(W, least))
     count, groups = connected_components(joined, directed=False)
-    firm = np.bincount(groups, ground, count) > _WEAK * np.bincount(groups, diagonal, count)
-    return groups, firm, bool((shares > _CLOSE).all() and (ground > _CLOSE * diagonal)[ground > 0].all())
+    firm = np.bincount(groups, ground, count) > weak * np.bincount(groups, diagonal, count)
+    return groups, firm
