@@ -207,9 +207,7 @@ def _warn_of_convergence(reached: str, advice: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
 
-def factor_with_jitter(
-    matrix: Array, *, warn: bool = True, advice: str = _LARGER_WEIGHTS
-) -> tuple[Array, bool]:
+def factor_with_jitter(matrix: Array, *, warn: bool = True, advice: str = _LARGER_WEIGHTS) -> tuple[Array, bool]:
     """Cholesky factor as `scipy.linalg.cho_factor` gives it, with the smallest jitter that makes it succeed."""
     for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
         shifted = np.array(matrix, order="F")
@@ -298,9 +296,7 @@ def _ground(S: sp.csr_array) -> Array | None:
     return np.where(ground > 1e-14 * diagonal, ground, 0.0)
 
 
-def _iteration(
-    S: sp.csr_array, ground: Array | None, advice: str, n_threads: int | None, verbose: bool
-) -> Operator:
+def _iteration(S: sp.csr_array, ground: Array | None, advice: str, n_threads: int | None, verbose: bool) -> Operator:
     """S^-1 by conjugate gradients, for some columns at a time, each to its own relative residual."""
     diagonal = S.diagonal()
     graph = sp.csr_array(sp.diags_array(diagonal, format="csr") - S)
