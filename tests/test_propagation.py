@@ -905,3 +905,12 @@ def read(some):
     from manifast._labels import read_labels
 
     return read_labels(GFHF(), some, len(some), unlabelled=True)
+
+
+def test_the_default_number_of_neighbours_is_cut_on_few_rows():
+    X, y = np.random.default_rng(0).standard_normal((6, 2)), np.array([0, 1, -1, -1, -1, -1])
+    with pytest.warns(UserWarning, match="n_neighbors is cut from its default, 10, to 5"):
+        few = GFHF().fit(X, y)
+    np.testing.assert_array_equal(few.scores_, GFHF(n_neighbors=5).fit(X, y).scores_)
+    with pytest.raises(ValueError, match="n_neighbors must be an integer from 1 to 5"):
+        GFHF(n_neighbors=6).fit(X, y)

@@ -122,7 +122,7 @@ def draw(X: Array, y: Array, file: Path) -> None:
     shown = [
         manifast.LaplacianEigenmaps(n_neighbors=10, affinity="full"),
         manifast.Isomap(n_neighbors=10),
-        manifast.LGRM(n_neighbors=14),
+        manifast.LFDA(2),
         manifast.NSSE(2),
     ]
     figure = Figure(figsize=(4 * len(shown), 8), layout="constrained")
@@ -136,6 +136,9 @@ def draw(X: Array, y: Array, file: Path) -> None:
             )
         ):
             axes[row, column].scatter(*rows[:, :2].T, c=labels, cmap="tab10", s=6)
+            for digit in np.unique(labels):
+                place = np.median(rows[labels == digit, :2], axis=0)
+                axes[row, column].text(*place, str(digit), weight="bold", size=14)
             axes[row, column].set(title=title, xticks=[], yticks=[])
     figure.savefig(file, dpi=100)
     print(f"\npicture: {file}")

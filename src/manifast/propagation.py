@@ -42,6 +42,7 @@ class Propagation(ScoreClassifier):
     """Base of the methods on a graph: which graph, and the scores and classes of the training rows."""
 
     _unlabelled = True
+    _cuts_neighbors = True  # its default, on few rows
 
     def fit(self, X: Any, y: Any) -> Propagation:
         """Learn from the rows X and their labels y, where -1 means that a row has none."""

@@ -219,9 +219,10 @@ def check_neighbors(value: Any, X: Any, *, least: int = 1, others: bool = True) 
 
 
 def few_enough(estimator: Any, X: Any) -> Any:
-    """n_neighbors; its default, which nobody chose for so few rows, is cut to their number with a warning."""
+    """n_neighbors; a default that nobody chose for so few rows is cut to their number with a warning, by choice."""
     value, most = estimator.n_neighbors, X.shape[0] - 1
-    if value != signature(type(estimator)).parameters["n_neighbors"].default or value <= most:
+    chosen = value != signature(type(estimator)).parameters["n_neighbors"].default
+    if chosen or value <= most or not getattr(estimator, "_cuts_neighbors", False):
         return value
     told = f"n_neighbors is cut from its default, {value}, to {most}: there are no more."
     warnings.warn(told, UserWarning, stacklevel=7)

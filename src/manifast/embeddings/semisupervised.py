@@ -49,6 +49,7 @@ class _SemiSupervised(SupervisedEmbedding):
     """Base: labels where y is not -1, and the Laplacian of a graph of all rows."""
 
     _unlabelled = True
+    _cuts_neighbors = True  # its default, on few rows
 
     def _heat_width(self) -> Any:
         """The parameter for the width of the heat weights, where there is one."""
