@@ -127,6 +127,10 @@ class Training:
         product = self._product(psi, sigma, weights.mu1, d)
         return smallest_coefficients(self.objective(weights.mu1), psi, weights.mu2, d, product=product, start=start)
 
+    def factored(self, sigma: float) -> bool:
+        """Whether a factor of Ψ is at hand, so that its cost takes no more than a solve."""
+        return sigma in self._factors
+
     def coefficients(self, sigma: float, Y: Array) -> Array | None:
         """Ψ^-1 Y, None where Ψ is singular to working precision."""
         solved = self._solve(sigma, Y[self.unique])
@@ -254,8 +258,9 @@ def best_width(
 ) -> tuple[float, float]:
     """Step 5 of Algorithm 1: the width of smallest cost (13) among the candidates and the current one, and that cost.
 
-    Candidates are tried in the order of lower bounds on their costs, until these are above the best cost: the result is
-    that of trying all. Without candidates a coarse grid brackets the minimum, and a search inside refines it.
+    Widths whose factors are at hand come first, then the others in the order of lower bounds on their costs, until
+    these are above the best cost: the result is that of trying all. Without candidates a coarse grid brackets the
+    minimum, and a search inside refines it.
     """
     costs = {sigma: float(weights.mu2 * np.square(coef).sum() + weights.mu3 / sigma**2)}
 
@@ -268,11 +273,14 @@ def best_width(
         return min(costs, key=lambda width: (costs[width], width))
 
     grid = sorted({sigma, *map(float, candidates if len(candidates) else training.median * np.array(_COARSE))})
-    bounds = training.cost_bounds(weights, grid, sigma, Y, coef)
+    for width in filter(training.factored, grid):
+        cost(width)
+    others = [width for width in grid if width not in costs and weights.mu3 / width**2 <= min(costs.values())]
+    bounds = training.cost_bounds(weights, others, sigma, Y, coef)
     for at in np.argsort(bounds, kind="stable"):
         if bounds[at] > min(costs.values()):
             break
-        cost(grid[at])
+        cost(others[at])
     if not len(candidates):
         at = grid.index(best())
         below = grid[at - 1] if at else grid[at] / _BEYOND
