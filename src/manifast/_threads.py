@@ -81,14 +81,14 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def blas_for(rows: int) -> AbstractContextManager[None]:
-    """BLAS for factorisations of that size: on one thread up to a thousand rows.
+    """BLAS for factorisations of that size: on one thread up to two thousand rows.
 
     A second thread saves a few milliseconds there, and on a busy machine they wait for each other: ten times slower.
     """
     return one_blas_thread() if rows <= _BLAS_ROWS else nullcontext()
 
 
-_BLAS_ROWS = 1000
+_BLAS_ROWS = 2000
 
 
 def available_threads() -> int:
