@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 from benchmarks.measure import Row, limited, race
 from manifast import ElasticEmbedding, ElasticEmbeddingCV
-from manifast.embeddings.semisupervised import GRID
+from manifast.embeddings.elastic import GRID
 from manifast.graphs import knn_graph
 from manifast.kernels import knn
 

@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.faces import load
 from manifast import SDA, ElasticEmbedding, ElasticEmbeddingCV
-from manifast.embeddings.semisupervised import GRID
+from manifast._linalg.systems import PenalizedSystem
+from manifast.embeddings.elastic import GRID
 from manifast.graphs import knn_graph
 from manifast.kernels import laplacian
-from manifast.smoothers import LinearRidgeSmoother
-from manifast.systems import PenalizedSystem
+from manifast.smoothers.ridge import LinearRidgeSmoother
 
 Curves = tuple[Any, Any, Any]  # accuracies by dimension: unlabelled rows, new rows, unlabelled rows as if they were new
 
@@ -97,7 +97,7 @@ def elastic(split: Split, some: Any, rows: Any, weights: Any) -> Curves:
 
 def sda(split: Split, some: Any, rows: Any, weights: Any) -> Curves:
     alpha, beta = weights
-    return judged(SDA(alpha=alpha, beta=beta, graph=split.graph).fit(split.X, some), split, some, rows)
+    return judged(SDA(alpha=alpha, ridge=beta, graph=split.graph).fit(split.X, some), split, some, rows)
 
 
 def fme(split: Split, some: Any, rows: Any, weights: Any) -> Curves:

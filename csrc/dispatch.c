@@ -1,6 +1,6 @@
 /* Which instruction set runs here, and what this library was built with. */
 #include <string.h>
-#include "common.h"
+#include "base/common.h"
 
 extern const mf_table mf_table_baseline;
 #ifdef MF_BUILD_AVX2

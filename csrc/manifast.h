@@ -170,6 +170,25 @@ typedef struct mf_table {
     mf_status (*alignment_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
                                      int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
                                      int64_t *bad, mf_run *run);
+
+    /* The same for Hessian eigenmaps: over the cliques, the sum of H'H with the products of the `dim` leading singular
+     * vectors of the centred clique in the rows of H, made orthonormal after the constant and those vectors. Needs
+     * k > dim + dim (dim + 1) / 2. */
+    mf_status (*hessian_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                   int64_t k, int64_t dim, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                   mf_run *run);
+    mf_status (*hessian_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                   int64_t k, int64_t dim, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                   mf_run *run);
+
+    /* And for modified LLE: residuals of the points `centers`, each in its list of neighbours, under all the weights
+     * that local/modified_lle_impl.h describes. For *bad, its own center counts. */
+    mf_status (*modified_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *neighbors,
+                                    const int64_t *centers, int64_t count, int64_t k, int64_t dim, double reg,
+                                    double tol, mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run);
+    mf_status (*modified_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *neighbors,
+                                    const int64_t *centers, int64_t count, int64_t k, int64_t dim, double reg,
+                                    double tol, mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run);
     mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
                              mf_run *run);
     void (*blocks_free)(mf_blocks *blocks);
@@ -177,7 +196,7 @@ typedef struct mf_table {
     /* Sparse Cholesky factorisation of a symmetric matrix in three steps, each after the one before it succeeded:
      * `analyse` orders the columns and counts entries and flops of the factor (*feasible is 0, and nothing may follow,
      * where flops exceed max_flops or *flaws says that the pattern, both triangles with sorted columns, is not
-     * symmetric; n < 2^30), `factor` takes values of that pattern, as often as wished, with shift * diag(shifts) added
+     * symmetric; n < 2^30), `factor` takes values of that pattern, any number of times, with shift * diag(shifts) added
      * (shifts == NULL: shift * I; *bad is the row whose pivot is not positive, or -1, and then there is no factor),
      * `solve` solves for the m columns of rhs, n x m. `free` in any case. */
     mf_status (*cholesky_analyse)(int64_t n, int64_t entries, const int64_t *indptr, const int32_t *columns,
@@ -212,17 +231,17 @@ typedef struct mf_table {
                                     double *fine, mf_run *run);
 
     /* gram = [parts]' [mass y, ay], (sum of widths) x (2 width). */
-    mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count, const double *y,
-                            const double *ay, int64_t width, const double *mass, double *gram, mf_run *run);
+    mf_status (*tall_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count, const double *y,
+                           const double *ay, int64_t width, const double *mass, double *gram, mf_run *run);
     /* [outs] = [parts] coef, row by row: outs may be among the parts. */
-    mf_status (*block_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
-                              const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
-                              mf_run *run);
+    mf_status (*tall_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                             const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
+                             mf_run *run);
     /* out = ax - mass x values, and the squares of its columns' norms by 1 / mass. */
-    mf_status (*block_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
-                                const double *values, double *out, double *squares, mf_run *run);
+    mf_status (*tall_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
+                               const double *values, double *out, double *squares, mf_run *run);
     /* x less its mean by mass, column by column. */
-    mf_status (*block_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run);
+    mf_status (*tall_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run);
 } mf_table;
 
 /* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;
@@ -234,7 +253,8 @@ const mf_table *mf_best_table(void);
 const char *const *mf_levels(void);
 
 int mf_openmp_version(void);  /* 0: built without OpenMP */
-int mf_max_threads(void);     /* what OpenMP would use here: OMP_NUM_THREADS, affinity, threadpoolctl; 1 in a parallel region */
+/* What OpenMP would use here: OMP_NUM_THREADS, affinity, threadpoolctl; 1 in a parallel region. */
+int mf_max_threads(void);
 const char *mf_compiler(void);
 const char *mf_version(void);
 

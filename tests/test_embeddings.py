@@ -34,7 +34,7 @@ from manifast import (
 )
 from manifast._local import alignment_matrix
 from manifast.extensions import Reconstruction
-from manifast.smoothers import low_rank_factor
+from manifast.smoothers.ridge import low_rank_factor
 
 ALL = [
     LaplacianEigenmaps(),
@@ -749,11 +749,11 @@ BAD = [
     (LocalRegressionEmbedding(local_dim=7), "local_dim must be an integer from 1 to 3"),
     (LocalRegressionEmbedding(gamma_local=-1.0), "gamma_local must be"),
     (Isomap(n_landmarks=99), "n_landmarks must be an integer from 1 to 50"),
-    (LGRM(mu=0), "mu must be a positive"),
+    (LGRM(mu=-1), "mu must be a finite number of at least 0"),
     (LGRM(gamma=-1), "gamma must be a positive"),
     (LGRM(kernel="magic"), "kernel must be one of"),
     (LGRM(sigma=0), "sigma must be a positive"),
-    (LGRM(local="magic"), "local must be 'regression'"),
+    (LGRM(local="magic"), "local must be one of 'regression'"),
     (LPP(n_components=4), "n_components must be at most 3"),
     (LPP(alpha=-1), "alpha must be"),
     (SpectralRegression(kernel="rbf", alpha=0), "alpha must be a positive"),
@@ -780,15 +780,53 @@ def test_bad_rows(rng):
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("rows", [16_000, pytest.param(50_000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", ["LaplacianEigenmaps", "LocallyLinearEmbedding", "LTSA"])
-def test_memory_is_linear_in_the_number_of_rows(grown_memory, name):
-    """Peak beyond that of a small fit, in megabytes; a matrix of all pairs of 50,000 rows would take 20,000."""
+def test_memory_is_linear_in_the_number_of_rows(grown_memory, name, rows):
+    """Peak beyond that of a small fit, in megabytes; a matrix of all pairs of 16,000 rows would take 2000."""
     prepare = (
         "from sklearn.datasets import make_swiss_roll\n"
         "import manifast\n"
         "X = make_swiss_roll({}, random_state=0)[0]\n"
         f"model = manifast.{name}(n_neighbors=10).fit(X[:2000])"
     )
-    small, large = (grown_memory(prepare.format(n), "model.fit(X)") for n in (25_000, 50_000))
+    small, large = (grown_memory(prepare.format(n), "model.fit(X)") for n in (rows // 2, rows))
     assert 10 < large < 2.6 * small + 10
-    assert large < 200
+    assert large < rows / 250
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize("estimator", [LTSA, LGRM, LocalRegressionEmbedding])
+def test_default_neighborhoods_span_the_dimensions(rng, estimator):
+    X = rng.standard_normal((60, 12))
+    for d, k in ((2, 8), (5, 8), (10, 15), (11, 17)):
+        model = estimator(d).fit(X)
+        assert model.n_neighbors_ == k
+        np.testing.assert_array_equal(model.embedding_, estimator(d, n_neighbors=k).fit(X).embedding_)
+    assert estimator(4).fit(X[:7]).n_neighbors_ == 6  # there are no more
+    with pytest.raises(ValueError, match="n_neighbors must be more than n_components = 10"):
+        estimator(10, n_neighbors=8).fit(X)
+    if estimator is not LTSA:
+        assert estimator(2, local_dim=8).fit(X).n_neighbors_ == 12
+
+
+@pytest.mark.parametrize("affinity", ["heat", "binary", "full", "precomputed"])
+def test_copies_of_one_row(affinity):
+    """Their eigenvalues are 1 or close to it, where the Nyström formula has no value; new rows get the mean."""
+    X = np.ones((30, 30 if affinity == "precomputed" else 3))
+    if affinity == "precomputed":  # a star of stars: what neighbours say of the outer rows cancels
+        X = np.zeros((30, 30))
+        X[:8, 8:] = X[8:, :8] = 1.0
+    model = LaplacianEigenmaps(affinity=affinity)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(X)
+    assert np.isfinite(model.embedding_).all()
+    lost = np.abs(model.eigenvalues_ - 1) < 1e-3
+    assert any("the mean of their neighbours" in str(each.message) for each in said) == lost.any()
+    assert lost.any() or affinity == "full"
+    mapped = model.transform(X[:5])
+    assert np.isfinite(mapped).all() and np.abs(mapped).max() <= 2 * np.abs(model.embedding_).max()
+    if affinity in ("heat", "binary"):
+        assert np.isfinite(model.transform(np.zeros((2, 3)))).all()
+        assert (mapped == mapped[0]).all()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from manifast.extensions import (
@@ -23,11 +26,15 @@ from manifast.extensions import (
     Reconstruction,
     SparseCode,
 )
+from manifast.kernels import l1_code
+from manifast.maps import NeighborMean, restore
 
 ALL = [
     Nystrom(),
+    Nystrom(formula="laplacian"),
     Nystrom(n_neighbors=7),
     Nystrom(n_neighbors=7, weights="binary"),
+    Nystrom(n_neighbors=7, formula="kernel"),
     Reconstruction(),
     LandmarkIsomap(n_neighbors=6),
     SparseCode(),
@@ -35,6 +42,7 @@ ALL = [
     SparseCode(projection=3, top=4),
     SparseCode(dictionary_size=20),
     SparseCode(dictionary_size=20, dictionary_method="nearest"),
+    SparseCode(basis="identity", weights=np.square),
     LatentVariable(),
     Linear(),
     KernelRidge(),
@@ -60,7 +68,7 @@ def test_nystrom(data, k, beta):
     W = np.exp(-oracles.sq_dist(X) / width) * (1 - np.eye(70)) if k is None else oracles.heat_graph(X, k, width)
     D = np.diag(W.sum(axis=1))
     quotients = np.diag(Y.T @ (D - W) @ Y) / np.diag(Y.T @ D @ Y)
-    model = Nystrom(n_neighbors=k, beta=beta).fit(X, Y)
+    model = Nystrom(n_neighbors=k, beta=beta, formula="laplacian").fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, quotients, rtol=1e-10)
     expected = [oracles.nystrom(x, X, Y, quotients, k or 70, width) for x in np.vstack([new, X])]
     np.testing.assert_allclose(model.predict(np.vstack([new, X])), expected, rtol=1e-9, atol=1e-12)
@@ -76,14 +84,54 @@ def test_nystrom_refuses_eigenvalues_near_one(rng):
     mixed = np.sqrt(1 / 40) * Y[:, -1] + np.sqrt(39 / 40) * Y[:, 0]
     assert mixed @ W @ mixed / (mixed @ (D * mixed)) == pytest.approx(0, abs=1e-12)
     with pytest.raises(ValueError, match=r"columns \[1\], whose eigenvalues are within 1e-3 of 1"):
-        Nystrom(weights="binary").fit(X, np.column_stack([np.ones(40), mixed]))
+        Nystrom(weights="binary", formula="laplacian").fit(X, np.column_stack([np.ones(40), mixed]))
+    # The kernel has its diagonal, and a value there; not for a column that all-equal weights cancel.
+    assert Nystrom(weights="binary").fit(X, mixed).eigenvalues_ == pytest.approx([1 / 40])
+    with pytest.raises(ValueError, match=r"columns \[1\], whose eigenvalues with the kernel are within 1e-06 of 0"):
+        Nystrom(weights="binary").fit(X, np.column_stack([np.ones(40), Y[:, 0]]))
+
+
+@pytest.mark.parametrize("k", [None, 9])
+def test_nystrom_of_the_kernel(data, k):
+    """NSSE, sec. 2.3: λ^-1 Σ K(x, x_i) y_i with the kernel, its diagonal included, divided by the degree of x."""
+    X, Y, new = data
+    width = oracles.mean_sq_distance(X)
+    K = np.exp(-oracles.sq_dist(X) / width) if k is None else oracles.heat_graph(X, k, width) + np.eye(70)
+    degrees = K.sum(axis=1)
+    quotients = np.diag(Y.T @ K @ Y) / np.diag(Y.T @ (degrees[:, None] * Y))
+    model = Nystrom(n_neighbors=k, formula="auto" if k is None else "kernel").fit(X, Y)
+    np.testing.assert_allclose(model.eigenvalues_, quotients, rtol=1e-10)
+    rows = np.vstack([new, X])
+    weights = np.exp(-oracles.sq_dist(rows, X) / width)
+    if k is not None:
+        weights[np.argsort(np.argsort(-weights, axis=1), axis=1) >= k] = 0
+    expected = weights @ Y / weights.sum(axis=1)[:, None] / quotients
+    np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_nystrom_of_the_kernel_is_exact_for_its_eigenvectors(data):
+    X, _, new = data
+    K = np.exp(-oracles.sq_dist(X) / oracles.mean_sq_distance(X))
+    degrees = K.sum(axis=1)
+    normalised = K / np.sqrt(np.outer(degrees, degrees))
+    values, vectors = np.linalg.eigh(normalised)
+    V, values = vectors[:, -4:-1], values[-4:-1]
+    Z = V / np.sqrt(degrees)[:, None]
+    model = Nystrom().fit(X, Z)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(X), Z, atol=1e-12)
+    # The same as the formula of the paper for the eigenvectors of the symmetric kernel.
+    k = np.exp(-oracles.sq_dist(new, X) / oracles.mean_sq_distance(X))
+    d = k.sum(axis=1)
+    paper = (k / np.sqrt(np.outer(d, degrees))) @ V / values
+    np.testing.assert_allclose(model.predict(new) * np.sqrt(d)[:, None], paper, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [None, 9])
 def test_nystrom_keeps_a_column_of_zeros(data, k):
     X, Y, new = data
     both = Nystrom(n_neighbors=k).fit(X, np.column_stack([Y[:, 0], np.zeros(70)]))
-    assert both.eigenvalues_[1] == 0
+    assert both.eigenvalues_[1] == (1 if k is None else 0)
     out = both.predict(np.vstack([new, X]))
     np.testing.assert_array_equal(out[:, 1], 0)
     alone = Nystrom(n_neighbors=k).fit(X, Y[:, :1]).predict(np.vstack([new, X]))
@@ -168,6 +216,7 @@ def test_linear(data, alpha, intercept):
     ridge = 1e-3 * np.trace(S) / 4 if alpha is None else alpha
     coef = np.linalg.solve(S + ridge * np.eye(4), (X - mean).T @ (Y - target))
     np.testing.assert_allclose(model.predict(new), (new - mean) @ coef + target, rtol=1e-9, atol=1e-12)
+    assert model.lipschitz_ == pytest.approx(np.linalg.svd(coef)[1][0], rel=1e-9)
 
 
 def test_linear_does_not_explode_where_rows_and_features_are_as_many(rng):
@@ -321,6 +370,113 @@ def test_sparse_code_shows_progress(data, capsys):
     assert "sparse codes" in capsys.readouterr().err
 
 
+def test_sparse_code_in_another_basis(data, rng):
+    """The dictionary with the basis appended; the axes themselves are the errors of every feature."""
+    X, Y, new = data
+    unit, unit_new = (part / np.linalg.norm(part, axis=1)[:, None] for part in (X, new))
+    basis = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    model = SparseCode(basis=3 * basis).fit(X, Y)
+    expected = l1_code(unit_new, np.vstack([unit, basis]), errors=False)[0].toarray()[:, :70]
+    np.testing.assert_allclose(model.codes(new).toarray(), expected, atol=1e-9)
+    weights = np.abs(expected)
+    np.testing.assert_allclose(model.predict(new), weights @ Y / weights.sum(axis=1)[:, None], rtol=1e-7)
+    plain = SparseCode().fit(X, Y).codes(new).toarray()
+    np.testing.assert_array_equal(SparseCode(basis="identity").fit(X, Y).codes(new).toarray(), plain)
+    np.testing.assert_allclose(SparseCode(basis=np.eye(4)).fit(X, Y).codes(new).toarray(), plain, atol=1e-9)
+    near = SparseCode(basis=basis, dictionary_size=70, dictionary_method="nearest").fit(X, Y)
+    np.testing.assert_allclose(near.codes(new).toarray(), expected, atol=1e-9)
+    for wrong, message in (
+        ({"basis": "haar"}, "basis must be None, 'identity' or a matrix"),
+        ({"basis": np.eye(3)}, "basis must have 4 columns"),
+        ({"basis": np.eye(4), "errors": False}, "basis must be None with errors=False"),
+        ({"weights": "heat"}, "weights must be None, 'power' or a function"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SparseCode(**wrong).fit(X, Y)
+
+
+def test_sparse_code_with_own_weights(data):
+    X, Y, new = data
+    positive = SparseCode(weights=lambda a: np.maximum(a, 0)).fit(X, Y)
+    weights = np.maximum(positive.codes(new).toarray(), 0)
+    filled = weights.sum(axis=1) > 0
+    expected = weights[filled] @ Y / weights[filled].sum(axis=1)[:, None]
+    np.testing.assert_allclose(positive.predict(new)[filled], expected, rtol=1e-10)
+    squares = SparseCode(weights=np.square).fit(X, Y).predict(new)
+    np.testing.assert_allclose(squares, SparseCode(power=2, weights="power").fit(X, Y).predict(new), rtol=1e-12)
+    for wrong in (lambda a: -np.abs(a), lambda a: a[:-1], lambda a: np.full_like(a, np.nan)):
+        with pytest.raises(ValueError, match="weights must return one finite number of at least 0"):
+            SparseCode(weights=wrong).fit(X, Y).predict(new)
+
+
+@pytest.mark.parametrize("options", [{}, {"verbose": True}, {"dictionary_size": 9, "dictionary_method": "nearest"}])
+def test_codes_of_no_rows_and_before_fit(data, options):
+    X, Y, new = data
+    with pytest.raises(NotFittedError, match="this SparseCode is not fitted"):
+        SparseCode(**options).codes(new)
+    none = SparseCode(**options).fit(X, Y).codes(new[:0])
+    assert (none.shape, none.dtype) == ((0, 70), np.float64)
+
+
+def test_sparse_code_copies_no_whole_embedding(rng):
+    X, Y = rng.standard_normal((300, 4)), rng.standard_normal((300, 4000))
+    model = SparseCode().fit(X, Y)
+    model.predict(X[:1] + 0.1)
+    tracemalloc.start()
+    model.predict(X[:1] + 0.1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < Y.nbytes / 4
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_maps_restored_from_header_and_arrays(model, dtype, data):
+    X, Y, new = (part.astype(dtype) for part in data)
+    fitted = clone(model).fit(X, Y).map_
+    if getattr(fitted, "weights", None) is not None:
+        with pytest.raises(ValueError, match="weights must be None in a map that is written to a file"):
+            fitted.header()
+        return
+    header = json.loads(json.dumps(fitted.header()))
+    again = restore(header, {name: array.copy() for name, array in fitted.arrays().items()})
+    assert type(again) is type(fitted)
+    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
+
+
+@pytest.mark.parametrize("model", [LatentVariable(), LandmarkIsomap(n_neighbors=6)], ids=str)
+def test_maps_of_sparse_rows_restored(model, data):
+    X, Y, new = data
+    fitted = clone(model).fit(sp.csr_array(X), Y).map_
+    again = restore(json.loads(json.dumps(fitted.header())), fitted.arrays())
+    np.testing.assert_array_equal(again.predict(sp.csr_array(new)), fitted.predict(sp.csr_array(new)))
+    with pytest.raises(ValueError, match="header must name a map"):
+        restore({"map": "none"}, {})
+
+
+def test_a_neighbor_mean_with_weights_of_rows(data, rng):
+    X, Y, new = data
+    weights = rng.uniform(0.5, 2, 70)
+    heat = np.exp(-oracles.sq_dist(new, X) / 0.7) * weights
+    expected = heat @ Y / heat.sum(axis=1)[:, None] * [2, 3]
+    made = NeighborMean(X, Y, None, 0.7, factors=np.array([2.0, 3.0]), weights=weights)
+    np.testing.assert_allclose(made.predict(new), expected, rtol=1e-9)
+    again = restore(made.header(), made.arrays())
+    np.testing.assert_array_equal(again.predict(new), made.predict(new))
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_the_result_has_the_dtype_of_the_new_rows(model, data):
+    X, Y, new = data
+    wide = clone(model).fit(X, Y)
+    assert wide.predict(new.astype(np.float32)).dtype == np.float32
+    assert clone(model).fit(X.astype(np.float32), Y.astype(np.float32)).predict(new).dtype == np.float64
+
+
+def test_theory_and_extensions_import_no_circle(run_python):
+    run_python("import sys, manifast.extensions; assert 'manifast.theory' not in sys.modules")
+
+
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_what_is_pickled(model, rng):
     """Rows, embedding or coefficients, geodesics where they are the map, and little else."""
@@ -397,7 +553,7 @@ def test_no_rows(model, data, dtype):
     model = clone(model).fit(X, Y)
     none = model.predict(new[:0])
     assert (none.shape, none.dtype) == ((0, 2), model.predict(new).dtype)
-    if model._sparse and getattr(model, "_k", None) is not None:
+    if model._sparse and model.n_neighbors is not None:
         assert model.predict(sp.csr_matrix(new[:0])).shape == (0, 2)
 
 
@@ -430,7 +586,7 @@ def test_a_fit_that_fails_late_changes_nothing(data, monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr("manifast.extensions.interpolate", fail)
+    monkeypatch.setattr("manifast.extensions.gaussian.interpolate", fail)
     with pytest.raises(MemoryError):
         model.set_params(sigma=9.0).fit(X, Y)
     np.testing.assert_array_equal(model.predict(new), before)

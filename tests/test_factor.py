@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from manifast._factor import SparseCholesky
+from manifast._linalg.sparse_cholesky import SparseCholesky
 
 
 def random_spd(n, density, seed):
@@ -309,7 +309,7 @@ INTERRUPTED = """
 import signal, sys, time
 import numpy as np, scipy.sparse as sp
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast._factor import SparseCholesky
+from manifast._linalg.sparse_cholesky import SparseCholesky
 n = 30
 path = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.1), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
 I = sp.eye_array(n)

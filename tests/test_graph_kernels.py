@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg as la
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -307,7 +308,7 @@ def test_laplacian_agrees_with_csgraph(level, rng, loops, normed):
 @pytest.mark.parametrize("normalization", [None, "sym", "rw"])
 def test_disconnected_graph_has_one_zero_eigenvalue_per_component(level, rng, normalization):
     blocks = [np.ones((n, n)) - np.eye(n) for n in (3, 4, 5)]
-    W = sp.block_diag([*blocks, np.zeros((2, 2))], format="csr")  # and two isolated nodes
+    W = sp.csr_array(la.block_diag(*blocks, np.zeros((2, 2))))  # and two isolated nodes
     L, _ = laplacian(W, normalization=normalization)
     eigenvalues = np.linalg.eigvals(L.toarray()).real
     assert (np.abs(eigenvalues) < 1e-12).sum() == 5

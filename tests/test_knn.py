@@ -220,17 +220,20 @@ def test_no_queries_give_empty_results():
 
 
 @pytest.mark.process
-def test_extra_memory_stays_below_200_megabytes(grown_memory):
+@pytest.mark.parametrize("n", [20_000, pytest.param(60_000, marks=pytest.mark.heavy)])
+def test_extra_memory_stays_below_200_megabytes(grown_memory, n):
+    """All distances of 20,000 rows would take 1600."""
     grown = grown_memory(
         "import numpy as np\n"
         "from manifast.kernels import knn\n"
-        "x = np.random.default_rng(0).standard_normal((60_000, 50)).astype('float32')\n"
+        f"x = np.random.default_rng(0).standard_normal(({n}, 50)).astype('float32')\n"
         "knn(x[:500], 10, algorithm='brute')",
         "knn(x, 10, algorithm='brute')",
     )
     assert grown < 200
 
 
-def test_digits(digits):
-    check(digits, 10, exact_ties=True)
-    check(digits.astype(np.float32), 10, exact_ties=True)
+@pytest.mark.parametrize("n", [700, pytest.param(1797, marks=pytest.mark.heavy)])
+def test_digits(digits, n):
+    check(digits[:n], 10, exact_ties=True)
+    check(digits[-n:].astype(np.float32), 10, exact_ties=True)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import eigsh
 
 from manifast._core import multilevel as core
-from manifast._multilevel import laplacian_eigenvectors
+from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast.kernels import knn, neighbor_graph
 
 
@@ -331,14 +331,14 @@ def test_same_bits_for_any_number_of_threads(make):
 
 def test_verbose_prints(capsys):
     laplacian_eigenvectors(grid(30), 2, verbose=True)
-    assert "iteration 1: smallest value" in capsys.readouterr().out
+    assert "iteration 1: smallest value" in capsys.readouterr().err
 
 
 INTERRUPTED = """
 import signal, sys, time
 import numpy as np, scipy.sparse as sp
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast._multilevel import laplacian_eigenvectors
+from manifast._linalg.multilevel import laplacian_eigenvectors
 m = 700
 nodes = np.arange(m * m).reshape(m, m)
 i, j = np.r_[nodes[:-1].ravel(), nodes[:, :-1].ravel()], np.r_[nodes[1:].ravel(), nodes[:, 1:].ravel()]

@@ -306,3 +306,15 @@ def test_grid_search_on_the_plain_estimator(digits):
     search = GridSearchCV(pipeline, {"nsse__n_components": [4, 9], "nsse__mu2": [0.3]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.8
     assert clone(search.best_estimator_[0]).get_params()["mu2"] == 0.3
+
+
+def test_default_dimensions(digits):
+    """As many as tell the classes apart, at most ten."""
+    X, y = digits[:2]
+    for classes in (2, 3, 10):
+        kept = y < classes
+        assert NSSE().fit(X[kept], y[kept]).embedding_.shape[1] == classes - 1
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    assert NSSE().fit(X, np.arange(60) // 4).embedding_.shape[1] == 10
+    assert NSSE().fit(np.repeat(X[:4], 2, axis=0), [0, 0, 1, 1, 2, 2, 3, 3]).embedding_.shape[1] == 3
+    assert NSSE(10).fit(X, np.arange(60) % 2).embedding_.shape[1] == 10

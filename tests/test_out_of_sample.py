@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.decomposition import PCA
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import manifast
 from manifast import OutOfSample
-from manifast.extensions import EXTENSIONS, RBF, LatentVariable
+from manifast.extensions import EXTENSIONS, RBF, LandmarkIsomap, LatentVariable, Nystrom, Reconstruction
 
 ESTIMATORS = [
     manifast.LaplacianEigenmaps(8, affinity="full"),
@@ -50,7 +51,7 @@ def split():
 @pytest.mark.filterwarnings("ignore")
 def test_embedders_without_transform(split, embedder):
     X, _, new, _ = split
-    model = OutOfSample(embedder).fit(X)
+    model = OutOfSample(embedder, "rbf").fit(X)
     Y = clone(embedder).fit_transform(X)
     np.testing.assert_allclose(model.embedding_, Y, atol=1e-4 * np.abs(Y).max())
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-5 * np.abs(Y).max())
@@ -105,6 +106,95 @@ def test_pipeline_and_grid_search(split):
     search.fit(X, y)
     assert search.best_params_["outofsample__embedder__n_components"] == 10
     assert search.score(new, y_new) > 0.85
+
+
+def accuracy(model, split):
+    X, y, new, y_new = split
+    return KNeighborsClassifier(1).fit(model.fit(X).embedding_, y).score(model.transform(new), y_new)
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_the_default_map():
+    """The mean of few neighbours beats the interpolation where an embedding keeps little but neighbours."""
+    X, y = load_digits(return_X_y=True)
+    split = X[:1000], y[:1000], X[1000:], y[1000:]
+    model = OutOfSample(manifast.LaplacianEigenmaps(10))
+    assert accuracy(model, split) > 0.01 + accuracy(OutOfSample(manifast.LaplacianEigenmaps(10), "rbf"), split)
+    assert isinstance(model.extension_, LatentVariable)
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize(
+    "embedder, name",
+    [
+        (manifast.LaplacianEigenmaps(10), "nystrom"),
+        (manifast.LaplacianEigenmaps(10, n_neighbors=12, affinity="binary", extension="rbf"), "nystrom"),
+        (manifast.LaplacianEigenmaps(3, affinity="full", beta=300.0), "nystrom"),
+        (manifast.LocallyLinearEmbedding(5, n_neighbors=15, reg=1e-2), "reconstruction"),
+        (manifast.Isomap(5, n_neighbors=6), "landmark_isomap"),
+    ],
+)
+def test_named_maps_inherit_the_graph(split, embedder, name):
+    X, _, new, _ = split
+    own = clone(embedder).set_params(extension=None).fit(X)
+    model = OutOfSample(embedder, name).fit(X)
+    np.testing.assert_array_equal(model.transform(new), own.transform(new))
+    np.testing.assert_array_equal(model.embedding_, own.embedding_)
+    # An instance is taken as it is.
+    plain = OutOfSample(embedder, EXTENSIONS[name]()).fit(X)
+    assert {type(plain.extension_)} <= {Nystrom, Reconstruction, LandmarkIsomap}
+    np.testing.assert_array_equal(plain.transform(new), EXTENSIONS[name]().fit(X, own.embedding_).predict(new))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nystrom_takes_the_graph_of_spectral_embedding(split):
+    for embedder in (
+        SpectralEmbedding(5, n_neighbors=15, random_state=0),
+        SpectralEmbedding(5, affinity="rbf", gamma=2e-3, random_state=0),
+    ):
+        assert accuracy(OutOfSample(embedder, "nystrom"), split) > accuracy(OutOfSample(embedder, Nystrom()), split)
+    # The full graph is the embedder's own, so that the map gives training rows back what they had.
+    model = OutOfSample(embedder, "nystrom").fit(split[0])
+    np.testing.assert_allclose(model.transform(split[0]), model.embedding_, atol=1e-3 * np.abs(model.embedding_).max())
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix])
+@pytest.mark.parametrize("options", [{}, {"landmarks": 0.5}, {"landmarks": 60, "landmark_method": "kmeans"}], ids=str)
+@pytest.mark.parametrize(
+    "embedder, extension",
+    [
+        (manifast.LaplacianEigenmaps(3), "lvm"),
+        (manifast.LaplacianEigenmaps(3), "nystrom"),
+        (manifast.Isomap(3), "landmark_isomap"),
+        (PCA(3, svd_solver="arpack", random_state=0), LatentVariable(2)),
+    ],
+)
+def test_sparse_rows(split, embedder, extension, options, form):
+    X, _, new, _ = split
+    dense = OutOfSample(embedder, extension, **options).fit(X)
+    model = OutOfSample(embedder, extension, **options).fit(form(X))
+    np.testing.assert_array_equal(model.landmarks_, dense.landmarks_)
+    scale = np.abs(dense.embedding_).max()
+    np.testing.assert_allclose(np.abs(model.embedding_), np.abs(dense.embedding_), atol=1e-6 * scale)
+    np.testing.assert_allclose(np.abs(model.transform(form(new))), np.abs(dense.transform(new)), atol=1e-6 * scale)
+
+
+def test_sparse_rows_refused(split):
+    X = sp.csr_array(split[0])
+    with pytest.raises(ValueError, match=r"X must be dense for the map 'rbf': use X.toarray\(\), or one of 'lvm'"):
+        OutOfSample(PCA(2), "rbf").fit(X)
+    with pytest.raises(ValueError, match="X must be dense for the embedder LTSA, which takes no sparse rows"):
+        OutOfSample(manifast.LTSA()).fit(X)
+    model = OutOfSample(PCA(2), "rbf").fit(split[0])
+    with pytest.raises(ValueError, match="X must be dense for the map"):
+        model.transform(X)
+
+    class Dense(BaseEstimator):
+        def fit_transform(self, X):
+            return X.toarray()[:, :2]
+
+    assert OutOfSample(Dense()).fit(X).transform(X[:3]).shape == (3, 2)
 
 
 def test_labels_reach_the_embedder(split):

@@ -19,11 +19,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading
 from threadpoolctl import threadpool_limits
 
-from manifast import FME, GFHF, LGC, RMGT, TPTSSR, LapRLS, systems
-from manifast._gradients import GroundedLaplacian
+from manifast import FME, GFHF, LGC, RMGT, TPTSSR, LapRLS
+from manifast._linalg import systems
+from manifast._linalg.conjugate_gradients import GroundedLaplacian
+from manifast._linalg.systems import grounded_solution
+from manifast.classifiers.transduction import harmonic
 from manifast.graphs import class_graphs, knn_graph
-from manifast.propagation import harmonic
-from manifast.systems import grounded_solution
 
 ON_GRAPHS = [
     GFHF(),
@@ -68,6 +69,10 @@ def gfhf(W, some):
 def lgc(W, some, alpha):
     roots = np.diag(1 / np.sqrt(W.sum(axis=1)))
     return (1 - alpha) * np.linalg.inv(np.eye(len(W)) - alpha * roots @ W @ roots) @ labelled_matrix(some)
+
+
+def of_equal_mass(F):
+    return np.column_stack([column / sum(column) for column in F.T])
 
 
 def rmgt(W, some, prior):
@@ -132,8 +137,10 @@ def heat(X, k=10):
     ("model", "oracle"),
     [
         (GFHF(n_neighbors=7), gfhf),
-        (LGC(n_neighbors=7), lambda W, some: lgc(W, some, 0.99)),
-        (LGC(n_neighbors=7, alpha=0.5), lambda W, some: lgc(W, some, 0.5)),
+        (LGC(n_neighbors=7, class_mass=False), lambda W, some: lgc(W, some, 0.99)),
+        (LGC(n_neighbors=7, alpha=0.5, class_mass=False), lambda W, some: lgc(W, some, 0.5)),
+        (LGC(n_neighbors=7), lambda W, some: of_equal_mass(lgc(W, some, 0.99))),
+        (LGC(n_neighbors=7, alpha=0.5), lambda W, some: of_equal_mass(lgc(W, some, 0.5))),
         (RMGT(n_neighbors=7), lambda W, some: rmgt(W, some, np.full(3, 1 / 3))),
         (RMGT(n_neighbors=7, prior=[0.5, 0.2, 0.3]), lambda W, some: rmgt(W, some, np.array([0.5, 0.2, 0.3]))),
     ],
@@ -362,7 +369,7 @@ def test_same_as_scikit_learn_on_the_full_graph(seed):
     np.testing.assert_allclose(ours.scores_, theirs.label_distributions_, atol=1e-6)
     assert (ours.transduction_ == theirs.transduction_).all()
     spreading = LabelSpreading(kernel="rbf", gamma=0.2, alpha=0.9, max_iter=10_000, tol=1e-12).fit(X, some)
-    ours = LGC(graph="full", beta=5.0, alpha=0.9).fit(X, some)
+    ours = LGC(graph="full", beta=5.0, alpha=0.9, class_mass=False).fit(X, some)
     shares = ours.scores_ / ours.scores_.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares, spreading.label_distributions_, atol=1e-6)
     new = np.random.default_rng(seed).standard_normal((30, 4))
@@ -418,16 +425,18 @@ def test_grounded_laplacian_converges_at_any_ground(rng):
 
 
 @pytest.mark.process
-def test_gfhf_takes_linear_memory(grown_memory):
+@pytest.mark.parametrize("n", [16_000, pytest.param(40_000, marks=pytest.mark.heavy)])
+def test_gfhf_takes_linear_memory(grown_memory, n):
+    """In megabytes; a matrix of all pairs of 16,000 rows would take 2000."""
     prepare = (
         "import numpy as np, manifast\n"
         "from sklearn.datasets import make_swiss_roll\n"
         "manifast.GFHF(n_neighbors=3).fit(np.random.default_rng(0).random((40, 3)), np.arange(40) % 3 - 1)\n"
-        "X, t = make_swiss_roll(40_000, random_state=0)\n"
-        "y = np.where(np.arange(40_000) % 400 == 0, (t > 9).astype(int), -1)\n"
+        f"X, t = make_swiss_roll({n}, random_state=0)\n"
+        f"y = np.where(np.arange({n}) % {n // 100} == 0, (t > 9).astype(int), -1)\n"
     )
     work = "model = manifast.GFHF().fit(X, y)\nassert np.mean(model.transduction_ == (t > 9)) > 0.98"
-    assert grown_memory(prepare, work) < 200
+    assert grown_memory(prepare, work) < n / 200
 
 
 # Odd graphs and extremes
@@ -491,7 +500,7 @@ def test_weights_of_any_range(weak):
 def chain(links, size):
     """Cliques in a row, each joined to the next by a link."""
     count = len(links) + 1
-    blocks = sp.block_diag([np.ones((size, size)) - np.eye(size)] * count, format="coo")
+    blocks = sp.block_diag([sp.coo_array(np.ones((size, size)) - np.eye(size))] * count, format="coo")
     out = np.arange(count - 1) * size
     into = out + size + 1
     ends = np.r_[blocks.row, out, into], np.r_[blocks.col, into, out]
@@ -740,6 +749,37 @@ def test_digits():
     assert TPTSSR().fit(X[:1000] / 16, y[:1000]).score(X[1000:] / 16, y[1000:]) > 0.85
 
 
+def test_class_mass_keeps_lgc_from_collapsing():
+    """The first 40 labels, and 40 in which two classes have few: the degrees of labelled rows must not decide."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:1000], y[:1000]
+    unequal = np.full(1000, -1)
+    for c in range(10):
+        unequal[np.flatnonzero(y == c)[: 2 if c < 2 else 5 if c < 6 else 4]] = c
+    for some in (np.where(np.arange(1000) < 40, y, -1), unequal):
+        found = {}
+        for model in (GFHF(), LGC(), LGC(class_mass=False)):
+            found[str(model)] = (model.fit(X, some).transduction_ == y)[some < 0].mean()
+        harmonic, normalized, plain = found.values()
+        assert normalized > harmonic - 0.02 > plain, found
+    np.testing.assert_allclose(LGC().fit(X, some).scores_.sum(axis=0), 1, rtol=1e-12)
+
+
+def test_scores_count_labelled_rows_only():
+    X, some, y = few_labels()
+    words = np.array(["a", "b", "c"])
+    for model in (GFHF(), LapRLS()):
+        right = (model.fit(X, some).predict(X) == y)[some >= 0]
+        assert model.score(X, some) == right.mean()
+        assert model.score(X, np.where(some < 0, np.nan, some)) == right.mean()
+        weights = np.arange(90.0)
+        assert model.score(X, some, weights) == pytest.approx(np.average(right, weights=weights[some >= 0]))
+        model.fit(X, np.where(some < 0, None, words[some].astype(object)))
+        assert model.score(X, np.where(some < 0, None, words[some].astype(object))) == right.mean()
+        with pytest.raises(ValueError, match=r"at least one label\. Got only -1, NaN or None"):
+            model.score(X, np.full(90, -1))
+
+
 def test_faces(data_dir):
     """SEE's Extended Yale at three labels per class: the linear map beats propagation alone by far (Table 2)."""
     data = np.load(data_dir / "yaleb.npz")
@@ -796,6 +836,7 @@ def test_sparse_rows():
         np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:-1 in y is taken as a class")
 @pytest.mark.parametrize(
     ("model", "message"),
     [

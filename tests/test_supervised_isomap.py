@@ -90,6 +90,7 @@ def test_classes_move_apart():
     assert ratio(Y) > 1.3 * ratio(X)
 
 
+@pytest.mark.filterwarnings("ignore:-1 in y is taken as a class")
 @pytest.mark.parametrize("names", [[3, 7, -1, 20], ["d", "b", "a", "c"]])
 def test_what_classes_are_called_does_not_matter(names):
     X, y = blobs()

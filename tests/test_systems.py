@@ -6,15 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg as la
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from manifast import systems
-from manifast._gradients import UnitDiagonal, conjugate_gradients
+from manifast._linalg import systems
+from manifast._linalg.conjugate_gradients import UnitDiagonal, conjugate_gradients
+from manifast._linalg.penalties import RidgePenalty
+from manifast._linalg.systems import PenalizedSystem, spd_solver
 from manifast.graphs import knn_graph
 from manifast.kernels import laplacian
-from manifast.smoothers import KernelRidgeSmoother, LinearRidgeSmoother, RidgePenalty
-from manifast.systems import PenalizedSystem, spd_solver
+from manifast.smoothers.ridge import KernelRidgeSmoother, LinearRidgeSmoother
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def test_sparse_dense_and_iterated_solvers_agree(problem, monkeypatch, capsys):
     np.testing.assert_allclose(spd_solver(S, verbose=True)(B), expected, rtol=1e-10, atol=1e-12)
     monkeypatch.setattr(systems, "_DENSE_ROWS", 0)
     np.testing.assert_allclose(spd_solver(S, verbose=True)(np.tile(B, 7)), np.tile(expected, 7), atol=1e-7)
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert all(word in said for word in ("sparse factor", "dense factor", "iteration", "35 of 35 columns"))
 
 
@@ -60,7 +62,7 @@ def test_iteration_without_the_kernel_of_graphs(problem, iterated):
     _, S, B = problem
     S = S.toarray()
     S[0, 1] = S[1, 0] = 0.3  # not a Laplacian
-    apart = sp.csr_array(sp.block_diag([S, S]))
+    apart = sp.csr_array(la.block_diag(S, S))
     for matrix, right in ((sp.csr_array(S), B), (apart, np.vstack([B, B]))):
         np.testing.assert_allclose(spd_solver(matrix)(right), np.linalg.solve(matrix.toarray(), right), atol=1e-7)
 

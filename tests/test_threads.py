@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,7 +175,7 @@ def test_many_python_threads_get_the_same_bits():
     with ThreadPoolExecutor(6) as pool:
         for result in pool.map(lambda _: sq_distances(X), range(60)):
             assert_array_equal(result, expected)
-    assert _threads._active == 0
+    assert not _threads._active
 
 
 def test_other_python_threads_run_during_a_call():
@@ -231,17 +234,139 @@ def test_a_forked_child_works_and_gets_the_same_bits():
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_while_a_kernel_runs_leaves_nothing_locked():
     context = multiprocessing.get_context("fork")
-    with _threads._lock, kernel_threads(3):
-        _threads._active += 1
+    with _threads._blas_lock, kernel_threads(None), kernel_threads(3):
+        queue = context.Queue()
+        child = context.Process(target=_in_child, args=(np.eye(50), queue))
+        child.start()
+        queue.get(timeout=60)
+        child.join(60)
+        assert child.exitcode == 0
+
+
+@needs_openmp
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the symbols of an ELF library")
+def test_no_kernel_takes_a_lock_of_openmp_that_a_fork_could_leave_locked():
+    library = Path(dispatch.__file__).read_bytes()
+    for name in (b"GOMP_critical_start", b"GOMP_atomic_start", b"__kmpc_critical"):
+        assert name not in library
+
+
+# Signals and BLAS
+
+
+def test_interrupts_leave_no_kernel_counted(monkeypatch):
+    """An exception wherever a signal handler could raise one: before each line, inside the entry and exit as well."""
+    monkeypatch.setattr(_threads, "available_threads", lambda: 4)
+
+    def interrupted_at(line):
+        seen = 0
+
+        def trace(frame, event, argument):
+            nonlocal seen
+            if frame.f_code.co_filename != _threads.__file__:
+                return None
+            seen += event in ("call", "line")
+            if seen == line and event in ("call", "line"):
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
         try:
-            queue = context.Queue()
-            child = context.Process(target=_in_child, args=(np.eye(50), queue))
-            child.start()
-            queue.get(timeout=60)
-            child.join(60)
-            assert child.exitcode == 0
+            with kernel_threads(None):
+                pass
+        except KeyboardInterrupt:
+            return True
         finally:
-            _threads._active -= 1
+            sys.settrace(before)
+        return False
+
+    line = 1
+    while interrupted_at(line):
+        line += 1
+    assert line > 5
+    assert not _threads._active
+    with kernel_threads(None) as threads:
+        assert threads == 4
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not hasattr(os, "kill") or sys.platform == "win32", reason="no signals of this kind")
+def test_a_signal_handler_may_call_kernels_and_fit(run_python):
+    run_python("""
+import signal
+import numpy as np
+from manifast import _threads
+from manifast._threads import one_blas_thread
+from manifast.kernels import sq_distances
+def handler(*_):
+    with one_blas_thread():
+        sq_distances(np.eye(3))
+signal.signal(signal.SIGALRM, handler)
+before = [library.num_threads for library in _threads._blas().lib_controllers]
+with _threads._blas_lock, _threads.kernel_threads(None):
+    signal.raise_signal(signal.SIGALRM)
+with one_blas_thread():
+    signal.raise_signal(signal.SIGALRM)
+    assert all(library.num_threads == 1 for library in _threads._blas().lib_controllers)
+assert [library.num_threads for library in _threads._blas().lib_controllers] == before
+assert not _threads._active
+""")
+
+
+class Library:
+    """A BLAS library as threadpoolctl shows it."""
+
+    def __init__(self):
+        self.num_threads = 7
+
+    def set_num_threads(self, threads):
+        self.num_threads = threads
+
+
+@pytest.fixture
+def library(monkeypatch):
+    only = Library()
+    monkeypatch.setattr(_threads, "_blas", lambda: types.SimpleNamespace(lib_controllers=[only]))
+    return only
+
+
+def test_blocks_side_by_side_give_blas_its_threads_back(library):
+    """The first to come is the first to go: what the second found must not be what is left."""
+    first, second = _threads.one_blas_thread(), _threads.one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert library.num_threads == 1
+    second.__exit__(None, None, None)
+    assert library.num_threads == 7
+
+
+def test_many_threads_give_blas_its_threads_back(library):
+    def work(_):
+        for _ in range(50):
+            with _threads.one_blas_thread():
+                assert library.num_threads == 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(32)))
+    assert library.num_threads == 7
+
+
+def test_an_interrupted_block_gives_blas_its_threads_back(library, monkeypatch):
+    original, calls = _threads._release_blas, []
+
+    def interrupted(user):
+        calls.append(user)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        original(user)
+
+    monkeypatch.setattr(_threads, "_release_blas", interrupted)
+    with pytest.raises(KeyboardInterrupt), _threads.one_blas_thread():
+        pass
+    assert library.num_threads == 7
 
 
 @needs_openmp
@@ -265,7 +390,7 @@ INTERRUPTED = """
 import signal, sys, time
 import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
-from manifast._local import alignment_matrix
+from manifast._local import alignment_matrix, hessian_matrix, modified_lle_matrix
 from manifast.kernels import knn, l1_code, rbf_apply, sq_distances
 rng = np.random.default_rng(0)
 normal = rng.standard_normal
@@ -281,9 +406,9 @@ elif name == "rbf_apply":
 elif name == "l1_code":
     X, D = normal((2000, 200)), normal((3000, 200))
     call = lambda: l1_code(X, D, n_threads=threads)
-elif name == "alignment_matrix":
-    X, cliques = normal((30000, 80)), (np.arange(30000)[:, None] + np.arange(60)) % 30000
-    call = lambda: alignment_matrix(X, cliques, dim=3, n_threads=threads)
+elif name.endswith("_matrix"):
+    X, cliques = normal((30000, 80)), (np.arange(30000)[:, None] + np.arange(1, 61)) % 30000
+    call = lambda: globals()[name](X, cliques, dim=3, n_threads=threads)
 else:
     X = normal((60000, 500)).astype("float32") if name == "brute" else normal((200000, 10))
     call = lambda: knn(X, 10, algorithm=name, n_threads=threads)
@@ -299,7 +424,13 @@ assert np.array_equal(sq_distances(small), expected)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kernel", ["sq_distances", "rbf_apply", "brute", "tree", "l1_code", "alignment_matrix"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "sq_distances", "rbf_apply", "brute", "tree", "l1_code",
+        "alignment_matrix", "hessian_matrix", "modified_lle_matrix",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_long_call_within_a_second(seconds_to_interrupt, kernel, threads):
     assert seconds_to_interrupt(INTERRUPTED.format(kernel=kernel, threads=threads)) < 1

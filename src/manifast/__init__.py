@@ -12,14 +12,14 @@ from typing import Any
 __version__ = _version("manifast")
 
 _MODULES = (
-    "discriminant",
+    "classifiers",
     "embeddings",
     "extensions",
     "graphs",
     "kernels",
     "metrics",
+    "model_selection",
     "objectives",
-    "propagation",
     "smoothers",
     "spectral",
     "theory",
@@ -28,10 +28,15 @@ _ESTIMATORS = (
     "LDE",
     "LFDA",
     "LGRM",
+    "LLTSA",
     "LPP",
     "LTSA",
+    "NPE",
     "NSSE",
     "NSSECV",
+    "ClassicalMDS",
+    "ComposedEmbedding",
+    "DiffusionMaps",
     "FisherEmbedding",
     "SDA",
     "SDE",
@@ -49,9 +54,12 @@ _ESTIMATORS = (
     "SupervisedIsomap",
     "expected_failed_checks",
 )
-_PROPAGATION = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS")
-_CLASSIFIERS = {"RBFDiscriminant": "manifast.discriminant"} | dict.fromkeys(_PROPAGATION, "manifast.propagation")
-_NAMES = {"show_config": "manifast._config"} | _CLASSIFIERS | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
+_CLASSIFIERS = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant")
+_NAMES = (
+    {"show_config": "manifast._config"}
+    | dict.fromkeys(_CLASSIFIERS, "manifast.classifiers")
+    | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
+)
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from manifast._validation import Array, as_count, as_number, as_positive, is_sparse
+from manifast._linalg.dense import product
+from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._validation import Array, as_count, as_number, as_positive, is_sparse, largest_magnitude
 from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
@@ -31,13 +33,15 @@ class Kernel:
     coef0: float = 1.0
 
     @classmethod
-    def of(cls, name: str, X: Array, *, sigma: Any = None, degree: int = 3, coef0: float = 1.0) -> Kernel:
-        """The kernel for these training rows: `sigma=None` is the median distance between them."""
-        if name not in KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
+    def of(
+        cls, name: str, X: Array, *, sigma: Any = None, degree: int = 3, coef0: float = 1.0, matrices: int = 3
+    ) -> Kernel:
+        """The kernel for these training rows: `sigma=None` is the median distance between them.
+
+        So many n × n matrices will be held at once, and must find room; 0 for a linear kernel that needs none.
+        """
+        check_kernel(name, X, degree, coef0, matrices=matrices)
         name = "poly" if name == "polynomial" else name
-        if name == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead.")
         width = 1.0
         if name == "rbf":
             width = median_distance(X) if sigma is None else as_positive(sigma, "sigma")
@@ -51,15 +55,19 @@ class Kernel:
         if self.name == "precomputed":
             _check_kernel(X)
             return 0.5 * (X + X.T)
-        products: Array = X @ X.T
-        if self.name == "linear":
-            return 0.5 * (products + products.T)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            products: Array = product(X, X.T)
+            if self.name == "linear":
+                products = 0.5 * (products + products.T)
+                if not np.isfinite(largest_magnitude(products)):
+                    raise ValueError("X must be rows whose products x·y are finite. Got larger ones: scale them down.")
+                return products
             values: Array = (products + self.coef0) ** self.degree
-        if not np.abs(values).max() < _LARGEST:
+        if not largest_magnitude(values) < _LARGEST:
             raise ValueError(
                 f"degree and coef0 must keep (x·y + coef0)^degree below {_LARGEST:.0e}. Got degree = {self.degree} and "
-                f"coef0 = {self.coef0:.3g} for rows with x·y up to {np.abs(products).max():.3g}: scale the data down."
+                f"coef0 = {self.coef0:.3g} for rows with x·y up to {largest_magnitude(products):.3g}: scale the data "
+                "down."
             )
         return values
 
@@ -82,10 +90,30 @@ class Kernel:
                 dual, intercept = dual.astype(wide, copy=False), np.ascontiguousarray(intercept, wide)
                 step = max(1, _CHUNK // len(train))
                 for begin in range(0, len(X), step):
-                    products = _affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
-                    out[begin : begin + step] = _affine_product((products + self.coef0) ** self.degree, dual, intercept)
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        products = _affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
+                        powers = (products + self.coef0) ** self.degree
+                        out[begin : begin + step] = _affine_product(powers, dual, intercept)
+                finite = np.isfinite(out).all(axis=1)
+                if not finite.all():
+                    raise ValueError(
+                        f"X must be rows whose image under the polynomial kernel is finite. Got row "
+                        f"{int(np.argmin(finite))}, for which (x·y + coef0)^{self.degree} leaves the range: scale the "
+                        "data down, before fit as well."
+                    )
                 return out
         return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
+
+
+def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matrices: int = 3) -> None:
+    """Refuse a kernel, before any work; so many n × n matrices must find room."""
+    if name not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
+    if name == "precomputed" and X.shape[0] != X.shape[1]:
+        raise ValueError(f"X must be a square kernel matrix for kernel='precomputed'. Got shape {X.shape} instead.")
+    as_count(degree, "degree")
+    as_number(coef0, "coef0", minimum=0.0)
+    check_room(X.shape[0], matrices, f"{LANDMARKS}, or no kernel")
 
 
 def linear_map(X: Any, coef: Array, intercept: Array) -> Array:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from manifast._validation import Array
+from manifast._validation import Array, is_sparse
+from manifast._warnings import warn
 
 UNLABELLED = -1
+SEMI_SUPERVISED = (
+    "ElasticEmbedding, ElasticEmbeddingCV, SDA, SDE, TCA, GFHF, LGC, RMGT, LapRLS and FME learn from rows without a "
+    "label too"
+)
+# What "no label" becomes where a file or NumPy turns it into a string.
+NO_LABEL_STRINGS = ("", "-1", "-1.0", "nan", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -50,37 +60,48 @@ class Labels:
 def read_labels(
     estimator: Any, y: Any, n: int, *, unlabelled: bool = False, least_classes: int = 2, least_members: int = 1
 ) -> Labels:
-    """Labels of n rows, checked; with `unlabelled`, -1 stands for none, also in an array of strings and -1.
+    """Labels of n rows, checked; with `unlabelled`, -1, NaN, None and pandas' NA stand for none.
 
-    Messages name the estimator, or what else asks, given by its name.
+    Messages name the estimator, or what else asks, given by its name. An estimator that takes -1 for a class says so
+    in a warning.
     """
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import column_or_1d
 
     name = estimator if isinstance(estimator, str) else type(estimator).__name__
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    if unlabelled and isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
-        y = np.array(y, dtype=object)  # NumPy would turn -1 into a string
-    y = column_or_1d(y, warn=True)
+    y, missing = _column(y, name)
     if y.shape[0] != n:
         raise ValueError(f"y must hold one label per row of X, {n}. Got {y.shape[0]} instead.")
-    if y.dtype.kind in "fc" and not np.isfinite(y).all():
-        raise ValueError("y must not hold NaN or infinity. Got a label that is not finite.")
-    with_label = np.ones(n, dtype=bool)
     if unlabelled:
-        with_label = np.array([label != UNLABELLED for label in y.tolist()], dtype=bool)
-        if not with_label.any():
-            raise ValueError("y must hold at least one label. Got only -1, which means unlabelled.")
-    known = y[with_label]
-    if known.dtype.kind == "O":
-        known = _of_one_kind(known.tolist())
+        with_label = ~(missing | _equal(y, UNLABELLED))
+        known = _known(y, with_label)
+        taken = _no_label_string(known)
+        if taken is not None:
+            raise ValueError(
+                f"y must not hold {taken!r} as a class of {name}: use -1 or None for unlabelled rows, and another name "
+                f"for a class. Got {int((known == taken).sum())} rows with {taken!r}."
+            )
+    else:
+        with_label = np.ones(n, dtype=bool)
+        if missing.any():
+            raise ValueError(
+                f"y must not hold missing labels for {name}, neither NaN nor None. Got {int(missing.sum())} of them: "
+                f"drop those rows, or mark them -1 for a semi-supervised estimator: {SEMI_SUPERVISED}."
+            )
+        known = _known(y, with_label)
+        if not isinstance(estimator, str):
+            _warn_of_classes(name, known)
     check_classification_targets(known)
     classes, inside = np.unique(known, return_inverse=True)
     if len(classes) < least_classes:
+        hint = ""
+        if unlabelled and _equal(y, UNLABELLED).any():
+            hint = (
+                f", {classes.tolist()[0]!r}, beside -1, which means unlabelled here: if -1 is a class, recode the "
+                "labels, for instance -1 and 1 to 0 and 1"
+            )
         raise ValueError(
             f"{name} needs at least {least_classes} classes: y must hold more than one class. "
-            f"Got {len(classes)} class instead."
+            f"Got {len(classes)} class{hint or ' instead'}."
         )
     codes = np.full(n, -1, dtype=np.int64)
     codes[with_label] = inside.reshape(-1)
@@ -94,12 +115,97 @@ def read_labels(
     return labels
 
 
+def labelled_part(y: Any) -> tuple[Array, Array]:
+    """Rows that have a label, ascending, and their labels; -1, NaN, None and pandas' NA are none."""
+    y, missing = _column(y, "the selection of labelled rows")
+    with_label = ~(missing | _equal(y, UNLABELLED))
+    return np.flatnonzero(with_label), _known(y, with_label)
+
+
+def score_labelled(score: Callable[..., float], X: Any, y: Any, sample_weight: Any = None) -> float:
+    """A classifier's own score(X, y, sample_weight), of the rows that have a label."""
+    rows, known = labelled_part(y)
+    weights = None if sample_weight is None else take_rows(sample_weight, rows)
+    return float(score(take_rows(X, rows), known, sample_weight=weights))
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a data frame, a sparse matrix or what is an array."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.tocsr()[rows] if is_sparse(X) else np.asarray(X)[rows]
+
+
+def _column(y: Any, name: str) -> tuple[Array, Array]:
+    """Labels as an array with one dimension, and which of them are missing: masked, NaN, None or pandas' NA."""
+    from sklearn.utils.validation import column_or_1d
+
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    masked = np.ma.getmaskarray(y).reshape(-1) if isinstance(y, np.ma.MaskedArray) else None
+    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+        y = np.array(y, dtype=object)  # NumPy would turn -1 and NaN into strings
+    elif hasattr(y, "to_numpy"):
+        y = y.to_numpy()  # scikit-learn would refuse pandas' NA
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind in "fc":
+        missing = np.isnan(y)
+        if masked is not None:
+            missing |= masked
+        if not np.isfinite(y[~missing]).all():
+            raise ValueError("y must not hold infinity. Got a label that is not finite.")
+        return y, missing
+    missing = np.zeros(len(y), dtype=bool) if masked is None else masked
+    if y.dtype.kind == "O":
+        missing = missing | np.array([_is_missing(label) for label in y.tolist()], dtype=bool)
+    return y, missing
+
+
+def _is_missing(label: Any) -> bool:
+    pandas = sys.modules.get("pandas")  # where it was not imported, nothing is its NA
+    return label is None or (pandas is not None and label is pandas.NA) or (isinstance(label, Real) and label != label)
+
+
+def _equal(y: Array, value: int) -> Array:
+    """Where labels equal a number."""
+    if y.dtype.kind == "O":  # one by one: pandas' NA has no truth value, and other labels compare in their own way
+        return np.array([isinstance(label, Real) and label == value for label in y.tolist()], dtype=bool)
+    return np.asarray(y == value) if y.dtype.kind in "iufc" else np.zeros(len(y), dtype=bool)
+
+
+def _known(y: Array, with_label: Array) -> Array:
+    """The labels of these rows in their own dtype."""
+    if not with_label.any():
+        raise ValueError("y must hold at least one label. Got only -1, NaN or None, which mean unlabelled.")
+    known = y[with_label]
+    return _of_one_kind(known.tolist()) if known.dtype.kind == "O" else known
+
+
 def _of_one_kind(labels: list[Any]) -> Array:
-    """Labels of an object array in their own dtype: strings beside -1 are strings again."""
-    missing = [label for label in labels if label is None or label != label]
-    if missing:
-        raise ValueError(f"y must not hold missing labels. Got {missing[0]!r}: drop or label those rows.")
+    """Labels of an object array in their own dtype: strings beside -1 or None are strings again."""
+    if any(label != label for label in labels):  # NaT
+        raise ValueError("y must not hold dates without a value. Got NaT: use -1 or None for unlabelled rows.")
     kinds = {isinstance(label, str) for label in labels}
     if len(kinds) > 1:
-        raise ValueError("y must hold labels of one kind. Got strings and others: use str(label) for all.")
+        hint = ""
+        if any(isinstance(label, Real) and label == UNLABELLED for label in labels):
+            hint = f". -1 does not mean unlabelled here: {SEMI_SUPERVISED}"
+        raise ValueError(f"y must hold labels of one kind. Got strings and others: use str(label) for all{hint}.")
     return np.array(labels)
+
+
+def _no_label_string(known: Array) -> str | None:
+    """A string among the labels that looks like the mark of a row without one."""
+    if known.dtype.kind != "U":
+        return None
+    return next((mark for mark in NO_LABEL_STRINGS if (known == mark).any()), None)
+
+
+def _warn_of_classes(name: str, known: Array) -> None:
+    """Say that what often marks a row without a label is a class here."""
+    taken: Any = UNLABELLED if _equal(known, UNLABELLED).any() else _no_label_string(known)
+    if taken is not None:
+        warn(
+            f"{taken!r} in y is taken as a class by {name}, which needs a label for every row. If it means unlabelled, "
+            f"drop those rows, or mark them -1 for a semi-supervised estimator: {SEMI_SUPERVISED}."
+        )

@@ -1,4 +1,6 @@
-"""Local geometry: barycentric weights, their map for new points, and the matrices of LLE, LTSA and local regression.
+"""Local geometry: barycentric weights, their map for new points, and matrices that sum over neighbourhoods.
+
+The matrices are those of LLE and modified LLE, of LTSA and local regression, and of Hessian eigenmaps.
 
 As in `manifast.kernels`: any memory layout, bits that do not depend on threads or batch, no scikit-learn. All is
 computed in double precision. Neighbours come as lists of row numbers, as `manifast.kernels.knn` returns them.
@@ -14,10 +16,17 @@ import scipy.sparse as sp
 
 from manifast._core import local as _local
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive
+from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive, contiguous
 from manifast.kernels import _csr, _of_one_dtype
 
-__all__ = ["alignment_matrix", "barycenter_weights", "lle_matrix", "reconstruct"]
+__all__ = [
+    "alignment_matrix",
+    "barycenter_weights",
+    "hessian_matrix",
+    "lle_matrix",
+    "modified_lle_matrix",
+    "reconstruct",
+]
 
 
 def barycenter_weights(
@@ -137,11 +146,80 @@ def lle_matrix(X: Any, neighbors: Any, *, reg: float = 1e-3, n_threads: int | No
     ridge = as_positive(reg, "reg")
     with kernel_threads(n_threads) as threads:
         made = _local.lle_matrix(x, lists, ridge, threads)
-    if isinstance(made, int):
-        raise ValueError(
-            f"neighbors must not name a row itself, or one neighbour twice. Got {lists[made]} in row {made}."
-        )
-    return _csr(made, x.shape[0])
+    return _matrix_of_neighbors(made, lists, x.shape[0])
+
+
+def modified_lle_matrix(
+    X: Any,
+    neighbors: Any,
+    *,
+    dim: int,
+    reg: float = 1e-3,
+    tol: float = 1e-12,
+    centers: Any = None,
+    n_threads: int | None = None,
+) -> sp.csr_array:
+    """The matrix of modified LLE (Zhang and Wang 2006): rows rebuilt from their neighbours in several ways at once.
+
+    Let V hold the left singular vectors of the differences to the k neighbours that belong to the s smallest singular
+    values, w the barycentric weights and ``a = |Vᵀ1| / √s``. The s columns of ``V H + (1 - a) w 1ᵀ`` are weights that
+    sum to 1, where H is the Householder reflection with ``H Vᵀ1 = a 1``. The matrix is the sum of ``r rᵀ`` over
+    these columns and all rows, where r is 1 at the row itself and minus the weights at its neighbours.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    neighbors : integer array of shape (n, k)
+        No row may name itself, or a neighbour twice.
+    dim : int
+        From 1 to min(k, p). Decides s: with the squared singular values split after the first `dim`, eta is the median
+        over rows of the later sum over the former; s is then the largest number of smallest values for which this ratio
+        is below eta.
+    reg : float, default 1e-3
+        As in `barycenter_weights`.
+    tol : float, default 1e-12
+        Where the length of Vᵀ1 is at most `tol`, it counts as zero, and any reflection will do.
+    centers : integer array of shape (c,), optional
+        The rows that the lists belong to, for another number c of lists than n. Row i for list i where omitted.
+    n_threads : int, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n)
+        float64, columns sorted, exactly symmetric.
+
+    Notes
+    -----
+    The same as in ``sklearn.manifold.locally_linear_embedding(method="modified")``, which always takes reg = 1e-3, but
+    where neighbourhoods are degenerate: a singular value below 3e-7 of the largest counts as zero and belongs to the
+    smallest whatever eta is. A list with s = 0, as for k = dim, adds nothing.
+
+    Examples
+    --------
+    >>> from manifast._local import modified_lle_matrix
+    >>> X = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]
+    >>> M = modified_lle_matrix(X, [[1, 2], [0, 2], [1, 3], [1, 2]], dim=1, reg=1e-9)
+    >>> bool(abs(M @ X).max() < 1e-6)
+    True
+    """
+    x = as_matrix(X, "X", min_rows=1)
+    n = x.shape[0]
+    if centers is None:
+        lists, seen_from = _as_lists(neighbors, "neighbors", n, rows=n), np.arange(n)
+    else:
+        seen_from = np.asarray(centers)
+        if seen_from.ndim != 1:
+            raise ValueError(f"centers must be a vector of row numbers. Got shape {seen_from.shape} instead.")
+        seen_from = _as_lists(seen_from[:, None], "centers", n)[:, 0]
+        lists = _as_lists(neighbors, "neighbors", n, rows=seen_from.shape[0])
+    k, p = lists.shape[1], x.shape[1]
+    _check_dim(dim, min(k, p), f"min(k, p) = {min(k, p)} for lists of k = {k} neighbours with p = {p} features")
+    ridge, least = as_positive(reg, "reg"), as_number(tol, "tol", minimum=0.0)
+    if lists.shape[0] == 0:
+        return sp.csr_array((n, n), dtype=np.float64)
+    with kernel_threads(n_threads) as threads:
+        made = _local.modified_lle_matrix(x, lists, seen_from, int(dim), ridge, least, threads)
+    return _matrix_of_neighbors(made, lists, n)
 
 
 def alignment_matrix(
@@ -185,20 +263,92 @@ def alignment_matrix(
     """
     x = as_matrix(X, "X", min_rows=1)
     lists = _as_lists(cliques, "cliques", x.shape[0])
-    most = min(lists.shape[1] - 1, x.shape[1])
-    if not isinstance(dim, Integral) or isinstance(dim, bool) or not 1 <= dim <= most:
-        raise ValueError(
-            f"dim must be an integer from 1 to min(k - 1, p) = {most} for cliques of k = {lists.shape[1]} points with "
-            f"p = {x.shape[1]} features. Got {dim!r} instead."
-        )
+    k, p = lists.shape[1], x.shape[1]
+    most = min(k - 1, p)
+    _check_dim(dim, most, f"min(k - 1, p) = {most} for cliques of k = {k} points with p = {p} features")
     ridge = as_number(gamma, "gamma", minimum=0.0)
     if lists.shape[0] == 0:
         return sp.csr_array((x.shape[0], x.shape[0]), dtype=np.float64)
     with kernel_threads(n_threads) as threads:
         made = _local.alignment_matrix(x, lists, int(dim), ridge, threads)
+    return _matrix_of_cliques(made, lists, "cliques", x.shape[0])
+
+
+def hessian_matrix(X: Any, neighbors: Any, *, dim: int, n_threads: int | None = None) -> sp.csr_array:
+    """The quadratic form of Hessian eigenmaps (Donoho and Grimes 2003): the second order of functions, summed.
+
+    For each list, U holds the `dim` leading left singular vectors of its points, centred. The columns 1, U_i and
+    U_i U_j, i ≤ j, are made orthonormal in this order, and ``Q Qᵀ`` is added to the rows and columns of the points,
+    where Q holds the last dim (dim + 1) / 2 columns.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    neighbors : integer array of shape (c, k)
+        Rows of X, as a rule the neighbours of each row without the row itself; no list may name a point twice. k must
+        be greater than dim + dim (dim + 1) / 2.
+    dim : int
+        From 1 to p.
+    n_threads : int, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n)
+        float64, columns sorted, exactly symmetric; a point in no list has no entries.
+
+    Notes
+    -----
+    ``sklearn.manifold.locally_linear_embedding(method="hessian")`` takes all columns of a full QR after the first
+    1 + dim instead of the last dim (dim + 1) / 2 of the paper. What it adds is then ``I - [1 U][1 U]ᵀ`` with an
+    orthonormal ``[1 U]``: its matrix is that of LTSA, here `alignment_matrix`. Its ``hessian_tol`` for sums of columns
+    has no effect, there or here, as the sums are zero: all columns are orthogonal to the first, the constant.
+
+    Null directions count as in `alignment_matrix`. A product that depends on the columns before it is left out.
+
+    Examples
+    --------
+    >>> from manifast._local import hessian_matrix
+    >>> (6 * hessian_matrix([[0.0], [1.0], [2.0]], [[0, 1, 2]], dim=1)).toarray().round(6)
+    array([[ 1., -2.,  1.],
+           [-2.,  4., -2.],
+           [ 1., -2.,  1.]])
+    """
+    x = as_matrix(X, "X", min_rows=1)
+    lists = _as_lists(neighbors, "neighbors", x.shape[0])
+    k, p = lists.shape[1], x.shape[1]
+    _check_dim(dim, p, f"p = {p}, the number of features")
+    columns = int(dim) * (int(dim) + 3) // 2
+    if k <= columns:
+        raise ValueError(
+            f"neighbors must have more than dim + dim (dim + 1) / 2 = {columns} columns for dim = {dim}; give more "
+            f"neighbours or a smaller dim. Got {k}."
+        )
+    if lists.shape[0] == 0:
+        return sp.csr_array((x.shape[0], x.shape[0]), dtype=np.float64)
+    with kernel_threads(n_threads) as threads:
+        made = _local.hessian_matrix(x, lists, int(dim), threads)
+    return _matrix_of_cliques(made, lists, "neighbors", x.shape[0])
+
+
+def _matrix_of_neighbors(made: Any, lists: Array, n: int) -> sp.csr_array:
+    """The matrix, or an error where the kernel returned the number of a list that it refuses."""
     if isinstance(made, int):
-        raise ValueError(f"cliques must not name a point twice. Got {lists[made]} in row {made}.")
-    return _csr(made, x.shape[0])
+        raise ValueError(
+            f"neighbors must not name a row itself, or one neighbour twice. Got {lists[made]} in row {made}."
+        )
+    return _csr(made, n)
+
+
+def _matrix_of_cliques(made: Any, lists: Array, name: str, n: int) -> sp.csr_array:
+    """The same for lists that may name any point, once."""
+    if isinstance(made, int):
+        raise ValueError(f"{name} must not name a point twice. Got {lists[made]} in row {made}.")
+    return _csr(made, n)
+
+
+def _check_dim(dim: int, most: int, limit: str) -> None:
+    if not isinstance(dim, Integral) or isinstance(dim, bool) or not 1 <= dim <= most:
+        raise ValueError(f"dim must be an integer from 1 to {limit}. Got {dim!r} instead.")
 
 
 def _as_lists(value: Any, name: str, n: int, *, rows: int | None = None) -> Array:
@@ -212,4 +362,4 @@ def _as_lists(value: Any, name: str, n: int, *, rows: int | None = None) -> Arra
         raise ValueError(f"{name} must have {rows} rows to match. Got shape {lists.shape} instead.")
     if lists.size and not (lists.min() >= 0 and lists.max() < n):
         raise ValueError(f"{name} must be between 0 and n - 1 = {n - 1}. Got {lists.min()} to {lists.max()} instead.")
-    return np.ascontiguousarray(lists, dtype=np.int64)
+    return contiguous(lists, np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -17,15 +18,18 @@ from manifast._core import dispatch
 _UNLIMITED = 1 << 30
 _home = os.getpid()
 _told = bool(os.environ.get("OMP_NUM_THREADS"))  # read now, as OpenMP does: it never looks again
-_lock = threading.Lock()
-_active = 0  # kernels running now with n_threads=None, in all Python threads
+# Kernels running now with n_threads=None, in all Python threads. References, so that a call whose end was itself
+# interrupted leaves with its traceback; and a set, whose methods no signal and no fork can cut in two: no lock.
+_active: set[weakref.ref[kernel_threads]] = set()
 
 
 def _after_fork() -> None:
-    """The child has no other thread: nobody there will release the lock or end a running kernel."""
-    global _lock, _active
-    _lock = threading.Lock()
-    _active = 0
+    """The child has no other thread: nobody there will release the lock, end a running kernel or lift BLAS's limit."""
+    global _blas_lock
+    _blas_lock = threading.RLock()
+    _active.clear()
+    for user in [user for user in _blas_users if user.thread != threading.get_ident()]:
+        _blas_users.discard(user)
 
 
 if hasattr(os, "register_at_fork"):
@@ -47,7 +51,12 @@ def _quota(directory: Path) -> int:
 
 @cache
 def cgroup_cpus(root: str = "/") -> int:
-    """CPUs that the quotas of this process's cgroup and of those around it pay for; a large number without quota.
+    """CPUs that the quotas of this process's cgroup and of those around it pay for; a large number without quota."""
+    return max(1, min(_quota(directory) for directory in cgroup_directories("cpu", root)))
+
+
+def cgroup_directories(controller: str, root: str = "/") -> set[Path]:
+    """Where the limits of this process's cgroup and of those around it would be.
 
     Inside a container the cgroup's own directory is the mounted one, and the path in /proc/self/cgroup may not exist.
     """
@@ -56,14 +65,14 @@ def cgroup_cpus(root: str = "/") -> int:
         lines = Path(root, "proc/self/cgroup").read_text().splitlines()
     except OSError:
         lines = []
-    directories = {mount, mount / "cpu"}
+    directories = {mount, mount / controller}
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
-        group = (mount / "cpu" if controllers else mount) / path.lstrip("/")
+        group = (mount / controller if controllers else mount) / path.lstrip("/")
         directories.update(parent for parent in (group, *group.parents) if parent.is_relative_to(mount))
-    return max(1, min(_quota(directory) for directory in directories))
+    return directories
 
 
 @cache
@@ -73,11 +82,54 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _BlasUser:
+    """One block that wants BLAS on one thread."""
+
+    __slots__ = ("thread",)
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+
+_blas_lock = threading.RLock()  # one that lets a signal handler in, which may fit a model too
+_blas_users: set[_BlasUser] = set()
+_blas_before: list[tuple[Any, int]] = []  # what the last user gives back; empty where BLAS has no limit of ours
+
+
+def _limit_blas(user: _BlasUser) -> None:
+    with _blas_lock:
+        _blas_users.add(user)
+        if not _blas_before:
+            _blas_before.extend([(library, library.num_threads) for library in _blas().lib_controllers])
+        for library, _ in _blas_before:
+            library.set_num_threads(1)
+
+
+def _release_blas(user: _BlasUser) -> None:
+    with _blas_lock:
+        _blas_users.discard(user)
+        if not _blas_users:
+            for library, threads in _blas_before:
+                library.set_num_threads(threads)
+            _blas_before.clear()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread: for many small products its threads cost more than they bring."""
-    with _blas().limit(limits=1):
+    """BLAS on one thread: for many small products its threads cost more than they bring.
+
+    BLAS has one limit for the whole process: the first of several blocks side by side sets it, the last one lifts it.
+    """
+    user = _BlasUser()
+    try:
+        _limit_blas(user)
         yield
+    finally:
+        try:
+            _release_blas(user)
+        except BaseException:  # interrupted: the limit must not stay
+            _release_blas(user)
+            raise
 
 
 def blas_for(rows: int) -> AbstractContextManager[None]:
@@ -114,7 +166,7 @@ class kernel_threads:
     A class, because a call may be shorter than what a generator costs as a context.
     """
 
-    __slots__ = ("_asked",)
+    __slots__ = ("__weakref__", "_asked", "_own")
 
     def __init__(self, n_threads: int | None) -> None:
         if n_threads is not None and (
@@ -124,15 +176,13 @@ class kernel_threads:
         self._asked = n_threads
 
     def __enter__(self) -> int:
-        global _active
         if self._asked is not None:
             return 1 if os.getpid() != _home else int(min(self._asked, 4 * (os.cpu_count() or 1)))
-        with _lock:
-            _active += 1
-            return max(1, available_threads() // _active)
+        # Made and added at once: the set keeps the hash that `discard` needs when this object is gone.
+        _active.add(own := weakref.ref(self, _active.discard))
+        self._own = own
+        return max(1, available_threads() // max(1, len(_active)))
 
     def __exit__(self, *_: object) -> None:
-        global _active
         if self._asked is None:
-            with _lock:
-                _active -= 1
+            _active.discard(self._own)

@@ -32,6 +32,34 @@ def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
         raise
 
 
+def own(array: Any, given: Any) -> Any:
+    """A checked array or CSR matrix that stays as it is: a copy where it shares memory with what the caller gave.
+
+    The caller may write to that later. Read-only memory maps are kept: they may be larger than memory.
+    """
+    if is_sparse(array):
+        names = ("data", "indices", "indptr")
+        kept = [getattr(array, name) for name in names]
+        owned = [own(part, getattr(given, name, None)) for part, name in zip(kept, names, strict=True)]
+        if all(one is other for one, other in zip(kept, owned, strict=True)):
+            return array
+        return sp.csr_array(tuple(owned), shape=array.shape)
+    if given is None or isinstance(given, list | tuple):
+        return array
+    # What else has rows, such as a data frame, may hand out its own memory.
+    if not np.may_share_memory(array, np.asarray(given)) or _read_only_map(array):
+        return array
+    return array.copy()
+
+
+def _read_only_map(array: Any) -> bool:
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return bool(array.mode == "r")
+        array = array.base
+    return False
+
+
 def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, columns: int | None = None) -> Array:
     """A finite, C-contiguous, native float32 or float64 matrix; a copy only where the input is not one already.
 
@@ -39,6 +67,7 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
     """
     if hasattr(value, "toarray"):
         raise ValueError(f"{name} must be a dense array. Got a sparse {type(value).__name__}: use {name}.toarray().")
+    refuse_masked(value, name)
     array = np.asarray(value)
     if array.ndim != 2:
         hint = f" Use {name}.reshape(1, -1) for a single row." if array.ndim == 1 else ""
@@ -53,13 +82,31 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
         raise ValueError(f"{name} must have {columns} columns to match. Got shape {array.shape} instead.")
     if dtype is None:
         dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
-    array = np.ascontiguousarray(array, dtype=dtype)
+    array = contiguous(array, dtype)
     # One sum tells for nearly all finite data; only an overflowing sum needs a look at every entry.
     with np.errstate(all="ignore"):
         finite = isfinite(array.sum()) or np.isfinite(array).all()
     if not finite:
         raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
     return array
+
+
+def as_columns(value: Any, name: str) -> Array:
+    """The same, where a vector is taken as a matrix of one column."""
+    return as_matrix(np.asarray(value)[:, None] if np.ndim(value) == 1 else value, name)
+
+
+def contiguous(array: Any, dtype: Any = None) -> Array:
+    """A C-contiguous array as the core reads it, its numbers where the processor wants them; a copy only if need be."""
+    made = np.ascontiguousarray(array, dtype=dtype)
+    return made if made.flags.aligned else made.copy()
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Masks are not looked at: an array that has masked entries is refused."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        count = int(np.count_nonzero(np.ma.getmaskarray(value)))
+        raise ValueError(f"{name} must have no masked entries. Got {count} of them: fill them or remove their rows.")
 
 
 def largest_magnitude(array: Array) -> float:
@@ -76,12 +123,21 @@ def as_pair(x: Any, y: Any, names: tuple[str, str]) -> tuple[Array, Array]:
     return first, second
 
 
+def _as_float(value: Any) -> float | None:
+    """A number as a float; None for what is none, such as True, a string, or an integer beyond all floats."""
+    if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def as_positive(value: Any, name: str) -> float:
     """A finite number above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a positive number. Got {value!r} instead.") from None
+    number = _as_float(value)
+    if number is None:
+        raise ValueError(f"{name} must be a positive number. Got {value!r} instead.")
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a positive, finite number. Got {value!r} instead.")
     return number
@@ -89,10 +145,9 @@ def as_positive(value: Any, name: str) -> float:
 
 def as_number(value: Any, name: str, *, minimum: float) -> float:
     """A finite number of at least `minimum`."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number of at least {minimum:g}. Got {value!r} instead.") from None
+    number = _as_float(value)
+    if number is None:
+        raise ValueError(f"{name} must be a number of at least {minimum:g}. Got {value!r} instead.")
     if not (np.isfinite(number) and number >= minimum):
         raise ValueError(f"{name} must be a finite number of at least {minimum:g}. Got {value!r} instead.")
     return number

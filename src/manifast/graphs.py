@@ -7,8 +7,6 @@ d weighs exp(-d² / beta) ("heat"), 1 ("binary") or d ("distance"). Nothing here
 from __future__ import annotations
 
 import importlib
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
@@ -17,6 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from manifast._linalg.memory import check_room
+from manifast._progress import Progress
+from manifast._sparse import checked_sparse
 from manifast._validation import Array, as_matrix, as_positive, is_sparse
 from manifast.kernels import (
     _BAD_WEIGHT,
@@ -236,6 +237,7 @@ def full_graph(X: Any, *, weights: str = "heat", beta: float | str = "mean", n_t
     """
     _check_weights(weights)
     x = as_matrix(X, "X", min_rows=1)
+    check_room(x.shape[0], 1, "use knn_graph", lapack=False)
     return _complete(x, weights, heat_width(x, beta) if weights == "heat" else 1.0, n_threads)
 
 
@@ -622,20 +624,11 @@ def as_rows(X: Any, name: str = "X", *, min_rows: int = 1, columns: int | None =
     """A dense matrix, or a canonical CSR array with finite entries."""
     if not is_sparse(X):
         return as_matrix(X, name, min_rows=min_rows, columns=columns)
-    if X.ndim != 2 or X.shape[0] < min_rows or X.shape[1] == 0:
+    if len(X.shape) != 2 or X.shape[0] < min_rows or X.shape[1] == 0:
         raise ValueError(f"{name} must have at least {min_rows} row(s) and 1 column. Got shape {X.shape} instead.")
     if columns is not None and X.shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns to match. Got shape {X.shape} instead.")
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers. Got dtype {X.dtype} instead.")
-    dtype = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
-    x = sp.csr_array(X).astype(dtype, copy=False)
-    if not x.has_canonical_format:
-        x = x.copy()
-        x.sum_duplicates()
-    if not np.isfinite(x.data).all():
-        raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
-    return x
+    return checked_sparse(X, name, finite=True)
 
 
 def nearest(X: Any, k: int, *, queries: Any = None, n_threads: int | None = None) -> tuple[Array, Array]:
@@ -828,12 +821,10 @@ def chunks(n: int, verbose: bool, label: str) -> Iterator[slice]:
     try:
         bar = importlib.import_module("tqdm").tqdm
     except ImportError:
-        said = time.monotonic()
+        report = Progress(label, n, "rows")
         for rows in slices:
             yield rows
-            if time.monotonic() - said > 3 or rows.stop == n:
-                said = time.monotonic()
-                print(f"{label}: {rows.stop} of {n} rows", file=sys.stderr, flush=True)
+            report(rows.stop)
     else:
         yield from bar(slices, desc=label)
 

@@ -7,7 +7,6 @@ result does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -22,8 +21,19 @@ from manifast._core import kdtree as _kdtree
 from manifast._core import knn as _knn
 from manifast._core import l1 as _l1
 from manifast._core import rbf as _rbf
+from manifast._sparse import checked_sparse
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive, largest_magnitude
+from manifast._validation import (
+    Array,
+    as_matrix,
+    as_number,
+    as_pair,
+    as_positive,
+    contiguous,
+    largest_magnitude,
+    refuse_masked,
+)
+from manifast._warnings import warn
 
 __all__ = ["gaussian", "knn", "l1_code", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
 
@@ -104,8 +114,8 @@ def _distances_between(
         out = np.empty(shape, dtype=x.dtype)
     elif not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != x.dtype:
         raise ValueError(f"out must be an array of shape {shape} and dtype {x.dtype}. Got {_describe(out)} instead.")
-    elif not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError("out must be C-contiguous and writable. Got an array that is not.")
+    elif not out.flags.carray:
+        raise ValueError("out must be C-contiguous, aligned and writable. Got an array that is not.")
     elif np.may_share_memory(out, x) or (y is not None and np.may_share_memory(out, y)):
         raise ValueError("out must not share memory with X or Y. Got overlapping arrays.")
     with kernel_threads(n_threads) as threads:
@@ -136,6 +146,7 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
     """
     x, c = as_pair(X, centers, ("X", "centers"))
     vector = np.ndim(coef) == 1
+    refuse_masked(coef, "coef")
     w = as_matrix(np.asarray(coef)[:, None] if vector else coef, "coef")
     if w.shape[0] != c.shape[0]:
         raise ValueError(f"coef must have one row per center, {c.shape[0]}. Got shape {np.shape(coef)} instead.")
@@ -262,29 +273,79 @@ def _scaled_search(
     search: Any, x: Array, q: Array | None, k: int, exponent: int, n_threads: int | None
 ) -> tuple[Array, Array]:
     """The search, on doubles brought to a range where squares neither overflow nor vanish."""
-    if exponent:
-        with np.errstate(over="ignore"):
-            x, q = np.ldexp(x, -exponent), None if q is None else np.ldexp(q, -exponent)
     rows = x.shape[0] if q is None else q.shape[0]
     distances, indices = np.empty((rows, k), dtype=x.dtype), np.empty((rows, k), dtype=np.int64)
-    with kernel_threads(_team(n_threads, rows * x.size)) as threads:
-        if q is None or x.dtype == np.float32 or largest_magnitude(q) < _LARGE:
-            search(x, q, distances, indices, threads)
+    with np.errstate(over="ignore", under="ignore"), kernel_threads(_team(n_threads, rows * x.size)) as threads:
+        points, at = (np.ldexp(x, -exponent), q if q is None else np.ldexp(q, -exponent)) if exponent else (x, q)
+        if at is None or x.dtype == np.float32 or largest_magnitude(at) < _LARGE:
+            search(points, at, distances, indices, threads)
+            far = np.zeros(0, dtype=bool)
         else:
-            far = np.any(np.abs(q) >= _LARGE, axis=1)
+            far = np.any(np.abs(at) >= _LARGE, axis=1)
             near_found = distances[~far], indices[~far]
-            search(x, np.ascontiguousarray(q[~far]), *near_found, threads)
+            search(points, np.ascontiguousarray(at[~far]), *near_found, threads)
             distances[~far], indices[~far] = near_found
-            for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
-                row = np.clip(q[i : i + 1], -np.finfo(np.float64).max, np.finfo(np.float64).max)
-                own = int(np.frexp(np.abs(row).max())[1])
-                search(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
-                with np.errstate(over="ignore"):
-                    distances[i] = np.ldexp(distances[i], own)
-    if exponent:
-        with np.errstate(over="ignore"):
+        if exponent:
             distances = np.ldexp(distances, exponent)
+        for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
+            row = q[i : i + 1]  # type: ignore[index]
+            own = int(np.frexp(np.abs(row).max())[1])
+            search(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
+            distances[i] = np.ldexp(distances[i], own)
+    if x.dtype == np.float64:
+        _settle_vanished(search, x, q, k, exponent, n_threads, distances, indices)
     return distances, indices
+
+
+def _settle_vanished(
+    search: Any,
+    x: Array,
+    q: Array | None,
+    k: int,
+    exponent: int,
+    n_threads: int | None,
+    distances: Array,
+    indices: Array,
+) -> None:
+    """Once more, at a scale of their own, the rows so close to neighbours that squares of the differences vanished.
+
+    Numbers that differ by so little are themselves small or equal: doubles have 53 bits. So such rows agree in their
+    large entries, and among the rows that do, only the small ones count.
+    """
+    unit = float(np.ldexp(1.0, min(exponent, 1023)))
+    close = distances < 2.0**-480 * unit
+    if not close.any():
+        return
+    queries = x if q is None else q
+    rows, places = np.nonzero(close)
+    step, apart = max(1, 2**20 // x.shape[1]), np.empty(len(rows), dtype=bool)
+    for begin in range(0, len(rows), step):
+        some = slice(begin, begin + step)
+        apart[some] = np.any(queries[rows[some]] != x[indices[rows[some], places[some]]], axis=1)
+    suspects = np.unique(rows[apart])
+    if not len(suspects):
+        return  # equal rows, at distance 0 as they should be
+    small = 2.0**-390 * unit
+    large = np.where(np.abs(x) < small, 0.0, x)
+    large_queries = np.where(np.abs(queries) < small, 0.0, queries)
+    while len(suspects):
+        first = large_queries[suspects[0]]
+        members = np.flatnonzero(np.all(large == first, axis=1))
+        alike = np.all(large_queries[suspects] == first, axis=1)
+        group, suspects = suspects[alike], suspects[~alike]
+        part = x[members] - large[members]
+        asked = None if q is None else queries[group] - large_queries[group]
+        count = min(k, len(members) - (q is None))
+        own = int(np.frexp(max(largest_magnitude(part), 0.0 if asked is None else largest_magnitude(asked)))[1])
+        near, found = _scaled_search(search, part, asked, count, own, n_threads)
+        if q is None:
+            places = np.searchsorted(members, group)
+            near, found = near[places], found[places]
+        for row, ways, points in zip(group, near, members[found], strict=True):
+            others = ~np.isin(indices[row], members)
+            ways, points = np.append(ways, distances[row, others]), np.append(points, indices[row, others])
+            order = np.argsort(ways, kind="stable")[:k]
+            distances[row], indices[row] = ways[order], points[order]
 
 
 _SMALL, _LARGE = 1e-140, 1e150
@@ -351,30 +412,49 @@ def l1_code(
         raise ValueError(f"dictionary must have at least 1 row. Got shape {d.shape} instead.")
     penalty = as_number(lam, "lam", minimum=0.0)
     tolerance = as_positive(tol, "tol")
+    skip = None if exclude is None else _as_exclude(exclude, x.shape[0], d.shape[0])
+    return _l1_codes(x, d, errors=errors, lam=penalty, skip=skip, tolerance=tolerance, n_threads=n_threads)
+
+
+def _l1_codes(
+    x: Array,
+    d: Array,
+    *,
+    errors: bool,
+    lam: float,
+    skip: Array | None = None,
+    tolerance: float = 1e-9,
+    n_threads: int | None = None,
+) -> tuple[sp.csr_array, Array | None]:
+    """`l1_code` for arrays of one dtype that were checked before: what a map that is fitted ends in."""
+    x, d = contiguous(x), contiguous(d)
     n, atoms = x.shape[0], d.shape[0]
-    skip = None if exclude is None else _as_exclude(exclude, n, atoms)
     e = np.empty(x.shape, dtype=x.dtype) if errors else None
     with kernel_threads(n_threads) as threads:
-        indptr, indices, values, status = _l1.l1_code(x, d, penalty, tolerance, skip, e, threads)
+        indptr, indices, values, status = _l1.l1_code(x, d, lam, tolerance, skip, e, threads)
     if max(len(values), atoms) < 2**31:
         indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
-    codes = sp.csr_array((values.astype(x.dtype, copy=False), indices, indptr), shape=(n, atoms))
+    with np.errstate(over="ignore"):
+        values = values.astype(x.dtype, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"dictionary must not be so small against X that codes leave the range of {x.dtype}. Got codes beyond it."
+        )
+    codes = sp.csr_array((values, indices, indptr), shape=(n, atoms))
     if x.dtype == np.float32:
         codes.eliminate_zeros()
     out_of_reach, uncertified = int((status == 1).sum()), int((status == 2).sum())
     if out_of_reach:
-        warnings.warn(
+        warn(
             f"{out_of_reach} of {n} samples cannot be represented by the dictionary; their codes are least-squares "
             "solutions. Use errors=True, lam > 0 or more atoms.",
             RuntimeWarning,
-            stacklevel=2,
         )
     if uncertified:
-        warnings.warn(
+        warn(
             f"the codes of {uncertified} of {n} samples could not be certified to tol={tolerance:g}. Use a larger tol "
             "or lam > 0, or remove nearly dependent atoms.",
             RuntimeWarning,
-            stacklevel=2,
         )
     return codes, e
 
@@ -387,7 +467,7 @@ def _as_exclude(exclude: Any, n: int, atoms: int) -> Array:
         raise ValueError(
             f"exclude must hold atom numbers from 0 to {atoms - 1}, or -1. Got {array.min()} to {array.max()} instead."
         )
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return contiguous(array, np.int64)
 
 
 def neighbor_graph(
@@ -430,6 +510,7 @@ def neighbor_graph(
            [0., 2., 0.]])
     """
     d = as_matrix(distances, "distances")
+    refuse_masked(indices, "indices")
     neighbors = np.asarray(indices)
     if neighbors.dtype.kind not in "iu":
         raise ValueError(f"indices must be integers. Got dtype {neighbors.dtype} instead.")
@@ -450,7 +531,7 @@ def neighbor_graph(
     with kernel_threads(_team(n_threads, 100 * n * k)) as threads:
         made = _graph.neighbor_graph(
             d,
-            np.ascontiguousarray(neighbors, dtype=np.int64),
+            contiguous(neighbors, np.int64),
             mode == "mutual",
             ("heat", "binary", "distance").index(weights),
             width,
@@ -509,8 +590,8 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
         zeros = np.zeros(n, dtype=dtype)
         return _csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
     small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64
-    indptr, columns = (np.ascontiguousarray(a, dtype=small) for a in (graph.indptr, graph.indices))
-    values = np.ascontiguousarray(graph.data)
+    indptr, columns = (contiguous(a, small) for a in (graph.indptr, graph.indices))
+    values = contiguous(graph.data)
     kind = (None, "sym", "rw").index(normalization)
     with kernel_threads(n_threads) as threads:
         made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
@@ -527,20 +608,16 @@ _BAD_STRUCTURE, _BAD_WEIGHT, _NOT_SYMMETRIC = 1, 2, 4  # mf_flaw
 
 def _as_graph(value: Any, name: str) -> sp.csr_array:
     """A square CSR matrix in canonical form, float32 or float64; a copy only where the input is not one already."""
-    given: Any = value if sp.issparse(value) else np.asarray(value)
+    if sp.issparse(value):
+        return checked_sparse(value, name, square=True)
+    refuse_masked(value, name)
+    given = np.asarray(value)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ValueError(f"{name} must be a square matrix. Got shape {given.shape} instead.")
     if given.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers. Got dtype {given.dtype} instead.")
     dtype = np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64
-    graph: sp.csr_array
-    graph = sp.csr_array(given.astype(dtype, copy=False)) if isinstance(given, np.ndarray) else given.tocsr()
-    if graph.dtype != dtype or not graph.dtype.isnative:
-        graph = graph.astype(dtype)
-    if not graph.has_canonical_format:
-        graph = graph.copy()
-        graph.sum_duplicates()
-    return graph
+    return sp.csr_array(given.astype(dtype, copy=False))
 
 
 def _explain_flaws(graph: sp.csr_array, flaws: int, name: str = "W") -> None:
@@ -596,7 +673,7 @@ def _affine_product(X: Array, W: Array, b: Array | None = None, *, n_threads: in
     """X @ W + b with a fixed summation order per row: what linear transforms end in. Arrays of one dtype."""
     out = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
     with kernel_threads(n_threads) as threads:
-        _affine.affine(np.ascontiguousarray(X), np.ascontiguousarray(W), b, out, threads)
+        _affine.affine(contiguous(X), contiguous(W), b, out, threads)
     return out
 
 

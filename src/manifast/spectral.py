@@ -16,7 +16,6 @@ start; signs are fixed; residuals are checked and a warning tells when they are 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -30,10 +29,15 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
-from manifast._factor import SparseCholesky
-from manifast._multilevel import laplacian_eigenvectors
+from manifast._linalg import dense as _dense
+from manifast._linalg.memory import check_room
+from manifast._linalg.multilevel import laplacian_eigenvectors
+from manifast._linalg.sparse_cholesky import SparseCholesky
+from manifast._progress import log
+from manifast._sparse import checked_sparse
 from manifast._threads import one_blas_thread
-from manifast._validation import Array, is_sparse
+from manifast._validation import Array, is_sparse, refuse_masked
+from manifast._warnings import warn
 
 __all__ = ["LowRankSum", "fix_signs", "smallest_eigenvectors"]
 
@@ -49,6 +53,8 @@ _MULTILEVEL_ROWS = 30_000
 # Relative residual of the inverted operator at which a vector counts as found, and what is worth a warning.
 _TOLERANCE = 1e-11
 _WARN_RESIDUAL = 1e-7
+# Smallest eigenvalue of the products of unit vectors at which these count as dependent.
+_DEPENDENT = 1e-12
 # Eigenvalues of the inverse below this, relative to the largest, are looked for once more without it.
 _CLEAR = 1e-6
 
@@ -60,6 +66,7 @@ class LowRankSum:
     sparse: Any
     factor: Array
     weights: Array
+    blocks: Any = None  # S in another form, for faster products
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,7 +74,7 @@ class LowRankSum:
 
     def __matmul__(self, block: Array) -> Array:
         low_rank: Array = self.factor @ ((self.weights * (self.factor.T @ block).T).T)
-        return np.asarray(self.sparse @ block) + low_rank
+        return np.asarray((self.sparse if self.blocks is None else self.blocks) @ block) + low_rank
 
     def toarray(self) -> Array:
         return np.asarray(self.sparse.toarray() + (self.factor * self.weights) @ self.factor.T)
@@ -101,7 +108,8 @@ def smallest_eigenvectors(
         Eigenvectors known beforehand, such as the constant of a Laplacian, which are left out. The result is
         B-orthogonal to them.
     method : {"auto", "dense", "direct", "multilevel", "lanczos"}
-        How; "auto" follows the rules at the top of the module.
+        How; "auto" follows the rules at the top of the module. "dense" is one call of LAPACK, which Ctrl-C cannot end:
+        22 s at n = 4000. "auto" takes it for n up to 400, and up to 5000 where more than n / 8 vectors are wanted.
     tol : float
         Relative residual at which a vector counts as found.
     max_iter : int
@@ -128,12 +136,14 @@ def smallest_eigenvectors(
     (array([1., 2.]), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     """
     problem = _Problem.of(A, B, null, check)
-    if not 1e-100 < problem.scale < 1e100 and not isinstance(problem.A, LinearOperator | LowRankSum):
+    if isinstance(problem.A, LinearOperator) and method in ("dense", "direct", "multilevel"):
+        raise ValueError(f"method must be 'auto' or 'lanczos' for a LinearOperator. Got {method!r} instead.")
+    if not 1e-100 < problem.scale < 1e100:
         # Squares of such entries would leave the range.
         factor = 2.0 ** -float(np.frexp(problem.scale)[1])
         options: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "verbose": verbose}
         values, vectors = smallest_eigenvectors(
-            A * factor, k, B, null=null, check=False, n_threads=n_threads, **options
+            _times(A, factor), k, B, null=null, check=False, n_threads=n_threads, **options
         )
         return values / factor, vectors
     limit = problem.n - problem.null.shape[1]
@@ -147,7 +157,7 @@ def smallest_eigenvectors(
     if method == "auto":
         method = problem.choose(k, n_threads)
     if verbose:
-        print(f"smallest_eigenvectors: n = {problem.n}, k = {k}, {method}")
+        log(f"smallest_eigenvectors: n = {problem.n}, k = {k}, {method}")
     # Blocks are thin: digits, d = 10, took 53 ms on two BLAS threads and 26 on one; LGRM with 2000 rows 341 and 211.
     thin = problem.n <= _DENSE_ROWS or not isinstance(problem.A, np.ndarray | LinearOperator)
     with one_blas_thread() if thin else nullcontext():
@@ -186,6 +196,18 @@ def matrix_norm(A: Any) -> float:
     return float(largest) or 1.0
 
 
+def _operator_size(A: LinearOperator) -> float:
+    """Size of the image of a random vector, which tells the scale of an operator, never 0."""
+    image = np.asarray(A.matmat(np.random.default_rng(0).standard_normal((A.shape[0], 1))))
+    if not np.isfinite(image).all():
+        raise ValueError("A must be an operator with finite images. Got NaN or infinity.")
+    return float(np.abs(image).max()) or 1.0
+
+
+def _times(A: Any, factor: float) -> Any:
+    return LowRankSum(A.sparse * factor, A.factor, A.weights * factor) if isinstance(A, LowRankSum) else A * factor
+
+
 class _Problem:
     """A z = λ B z with known eigenvectors to leave out. A diagonal B is divided out: A becomes B^-1/2 A B^-1/2."""
 
@@ -194,7 +216,7 @@ class _Problem:
         self.n = int(A.shape[0])
         self._roots = roots  # of the diagonal B that was divided out
         self._factor: SparseCholesky | None = None
-        self.scale = 1.0 if isinstance(A, LinearOperator) else matrix_norm(A)
+        self.scale = _operator_size(A) if isinstance(A, LinearOperator) else matrix_norm(A)
         self.b_scale = 1.0 if B is None else matrix_norm(B)
 
     @classmethod
@@ -216,7 +238,14 @@ class _Problem:
                 B = sp.diags_array(B, format="csr")
         product = vectors if B is None else np.asarray(B @ vectors)
         if vectors.shape[1]:
-            triangle = la.cholesky(vectors.T @ product)
+            gram = vectors.T @ product
+            lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
+            if not lengths.all() or la.eigvalsh(gram / np.outer(lengths, lengths))[0] <= _DEPENDENT:
+                raise ValueError(
+                    f"null must be linearly independent vectors, also in the inner product of B. Got {len(gram)} that "
+                    "are not."
+                )
+            triangle = la.cholesky(gram)
             vectors = la.solve_triangular(triangle, vectors.T, trans="T").T
         return cls(A, B, vectors, roots, given)
 
@@ -258,7 +287,8 @@ class _Problem:
         return self._factor
 
     def dense(self, k: int) -> tuple[Array, Array]:
-        A, B = _dense(self.A), None if self.B is None else _dense(self.B)
+        check_room(self.n, 3, "use another method")
+        A, B = _as_array(self.A), None if self.B is None else _as_array(self.B)
         scale = self.scale / self.b_scale
         image = self.null if B is None else B @ self.null
         A = A + 2 * scale * (image @ image.T)  # null vectors move to the far end
@@ -363,13 +393,14 @@ class _Problem:
 
     def _solver(self, shift: float, n_threads: int | None) -> Operator:
         if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray):
-            shifted = np.array(_dense(self.A), order="F")
+            shifted = np.array(_as_array(self.A))
             if self.B is None:
                 shifted.flat[:: self.n + 1] += shift
             else:
-                shifted += shift * _dense(self.B)
-            factor = la.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-            return lambda block: la.cho_solve(factor, block, check_finite=False)
+                shifted += shift * _as_array(self.B)
+            if not _dense.factor(shifted):
+                raise la.LinAlgError("A + σB is not positive definite")
+            return lambda block: _dense.solve(shifted, block)
         sparse = self.A.sparse if isinstance(self.A, LowRankSum) else self.A
         cholesky = self.analysis(n_threads)
         if self.B is None:
@@ -386,10 +417,12 @@ class _Problem:
         # The sum is positive definite where this has the signs of C (Sylvester); of one sign, Cholesky tells.
         sign = float(np.sign(self.A.weights[0]))
         if (np.sign(self.A.weights) == sign).all():
-            factor = la.cho_factor(sign * core, lower=True, check_finite=False)
+            core *= sign
+            if not _dense.factor(core):
+                raise la.LinAlgError("the sum is not positive definite")
 
             def middle(inside: Array) -> Array:
-                return np.asarray(sign * la.cho_solve(factor, inside, check_finite=False))
+                return sign * _dense.solve(core, inside)
         else:
             values, vectors = la.eigh(core)
             if np.sum(values < 0) != np.sum(self.A.weights < 0) or not np.abs(values).min() > 0:
@@ -560,22 +593,22 @@ def _check_residuals(problem: _Problem, values: Array, vectors: Array) -> None:
     if not worst <= _WARN_RESIDUAL:
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(
+        warn(
             f"smallest_eigenvectors did not converge: relative residuals up to {worst:.1e}. Raise max_iter, ask for "
             "fewer vectors or use method='direct'.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
 def _as_operand(value: Any, name: str, check: bool, n: int | None = None) -> Any:
     """A float64 array, CSR matrix, LowRankSum or LinearOperator that is square, of size n where that is given."""
     if isinstance(value, LowRankSum):
-        value = LowRankSum(sp.csr_array(value.sparse, dtype=np.float64), value.factor, value.weights)
+        sparse = checked_sparse(value.sparse, f"{name}.sparse", square=True, dtype=np.float64)
+        value = LowRankSum(sparse, value.factor, value.weights)
     elif is_sparse(value):
-        value = sp.csr_array(value, dtype=np.float64)
-        value.sort_indices()
+        value = checked_sparse(value, name, dtype=np.float64)
     elif not isinstance(value, LinearOperator):
+        refuse_masked(value, name)
         value = np.asarray(value, dtype=np.float64)
         if value.ndim == 1 and value.shape == (n,):
             if not (np.isfinite(value).all() and value.min(initial=0.0) >= 0):
@@ -584,6 +617,8 @@ def _as_operand(value: Any, name: str, check: bool, n: int | None = None) -> Any
     if len(value.shape) != 2 or value.shape[0] != value.shape[1] or (n is not None and value.shape[0] != n):
         size = "square" if n is None else f"of shape ({n}, {n})"
         raise ValueError(f"{name} must be a matrix that is {size}. Got shape {value.shape} instead.")
+    if value.shape[0] == 0:
+        raise ValueError(f"{name} must have at least 1 row. Got shape {value.shape} instead.")
     if not check:
         return value
     entries = value if isinstance(value, np.ndarray) else getattr(value, "data", None)
@@ -627,5 +662,5 @@ def _scaled(A: Any, factors: Array) -> Any:
     return sp.csr_array((A.data * factors[rows] * factors[A.indices], A.indices, A.indptr), shape=A.shape)
 
 
-def _dense(A: Any) -> Array:
+def _as_array(A: Any) -> Array:
     return A if isinstance(A, np.ndarray) else np.asarray(A.toarray())

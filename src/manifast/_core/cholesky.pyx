@@ -22,6 +22,8 @@ cdef class Cholesky:
         cdef mf_status status
         cdef int feasible = 0, flaws = 0
         cdef const int32_t *first = &columns[0] if columns.shape[0] else NULL
+        if indptr.shape[0] < 1 or indptr.shape[0] > 2**30:
+            raise ValueError(f"indptr must have from 1 to 2^30 entries. Got {indptr.shape[0]} instead.")
         self._kernels = table()
         self.n, self._stored = indptr.shape[0] - 1, columns.shape[0]
         with nogil:
@@ -41,6 +43,8 @@ cdef class Cholesky:
         cdef int64_t bad = -1
         cdef const double *first = &values[0] if values.shape[0] else NULL
         cdef const double *diagonal = &shifts[0] if shifts is not None and self.n else NULL
+        if not self.feasible:
+            raise ValueError("factor needs a feasible analysis of a symmetric pattern. Got one that is not.")
         if values.shape[0] != self._stored or (shifts is not None and shifts.shape[0] != self.n):
             raise ValueError(f"values must be {self._stored} numbers. Got {values.shape[0]} instead.")
         self.factored = False
@@ -55,6 +59,8 @@ cdef class Cholesky:
         cdef mf_run run = start(n_threads)
         cdef mf_status status
         cdef int64_t m = rhs.shape[1]
+        if not self.factored or rhs.shape[0] != self.n:
+            raise ValueError(f"solve needs a factor and {self.n} rows. Got {rhs.shape[0]} rows.")
         out = np.empty((self.n, m))
         cdef double[:, ::1] to = out
         if self.n == 0 or m == 0:

@@ -133,6 +133,20 @@ cdef extern from "manifast.h" nogil:
         mf_status (*alignment_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
                                          int64_t k, int64_t dim, double gamma, mf_blocks **blocks, int64_t *entries,
                                          int64_t *bad, mf_run *run) noexcept nogil
+        mf_status (*hessian_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                       int64_t k, int64_t dim, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                       mf_run *run) noexcept nogil
+        mf_status (*hessian_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *cliques, int64_t count,
+                                       int64_t k, int64_t dim, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                       mf_run *run) noexcept nogil
+        mf_status (*modified_begin_f32)(const float *x, int64_t n, int64_t p, const int64_t *neighbors,
+                                        const int64_t *centers, int64_t count, int64_t k, int64_t dim, double reg,
+                                        double tol, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                        mf_run *run) noexcept nogil
+        mf_status (*modified_begin_f64)(const double *x, int64_t n, int64_t p, const int64_t *neighbors,
+                                        const int64_t *centers, int64_t count, int64_t k, int64_t dim, double reg,
+                                        double tol, mf_blocks **blocks, int64_t *entries, int64_t *bad,
+                                        mf_run *run) noexcept nogil
         mf_status (*blocks_fill)(const mf_blocks *blocks, int wide, void *indptr, void *columns, double *values,
                                  mf_run *run) noexcept nogil
         void (*blocks_free)(mf_blocks *blocks) noexcept nogil
@@ -153,15 +167,15 @@ cdef extern from "manifast.h" nogil:
                                                  const double *scale, double *out, mf_run *run) noexcept nogil
         mf_status (*multilevel_prolong)(const mf_multilevel *hierarchy, int level, const double *coarse, int64_t width,
                                         double *fine, mf_run *run) noexcept nogil
-        mf_status (*block_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count,
-                                const double *y, const double *ay, int64_t width, const double *mass, double *gram,
-                                mf_run *run) noexcept nogil
-        mf_status (*block_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
-                                  const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
-                                  mf_run *run) noexcept nogil
-        mf_status (*block_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
-                                    const double *values, double *out, double *squares, mf_run *run) noexcept nogil
-        mf_status (*block_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run) noexcept nogil
+        mf_status (*tall_gram)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                               const double *y, const double *ay, int64_t width, const double *mass, double *gram,
+                               mf_run *run) noexcept nogil
+        mf_status (*tall_update)(int64_t n, const double *const *parts, const int64_t *widths, int count,
+                                 const double *coef, double *const *outs, const int64_t *out_widths, int out_count,
+                                 mf_run *run) noexcept nogil
+        mf_status (*tall_residual)(int64_t n, const double *x, const double *ax, int64_t width, const double *mass,
+                                   const double *values, double *out, double *squares, mf_run *run) noexcept nogil
+        mf_status (*tall_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run) noexcept nogil
 
     const mf_table *mf_find_table(const char *level)
     const mf_table *mf_best_table()

@@ -1,12 +1,16 @@
-# cython: language_level=3, freethreading_compatible=True
+# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False
 """The only module that links the C core: picks the instruction set and hands the kernel table to the others."""
 import os
+import threading
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from manifast._core.core cimport (MF_INTERRUPTED, MF_NO_MEMORY, MF_OK, mf_best_table, mf_compiler, mf_find_table, mf_levels,
                                   mf_max_threads, mf_openmp_version, mf_run, mf_status, mf_table, mf_version)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals_raw "PyErr_CheckSignals" ()
+    unsigned long PyThread_get_thread_ident()
 
 cdef const mf_table *_table = mf_best_table()
 
@@ -21,10 +25,12 @@ cdef int _interrupted() noexcept nogil:
         return PyErr_CheckSignals_raw()
 
 
+# Only the main thread hears of signals. Another one that asked while the process ends would be ended by Python then and
+# there, inside the kernel.
 cdef mf_run start(int n_threads) noexcept:
     cdef mf_run run
     run.n_threads = n_threads
-    run.interrupted = &_interrupted
+    run.interrupted = &_interrupted if PyThread_get_thread_ident() == threading.main_thread().ident else NULL
     run.stop = 0
     run.last_poll = 0
     return run
@@ -36,6 +42,33 @@ cdef int finish(mf_status status) except -1:
     if status == MF_NO_MEMORY:
         raise MemoryError("manifast could not allocate its workspace")
     return -1  # interrupted: the exception is set already
+
+
+cdef int check_members(const int64_t *members, int64_t count, int64_t n) except -1:
+    """Raises where a number is not between 0 and n - 1: nothing else keeps a kernel from reading elsewhere."""
+    cdef int64_t i
+    cdef uint64_t largest = 0
+    for i in range(count):
+        largest = max(largest, <uint64_t>members[i])
+    if count and largest >= <uint64_t>n:
+        raise ValueError(f"indices must be between 0 and n - 1 = {n - 1}. Got others.")
+    return 0
+
+
+cdef int check_graph(const int64_t[::1] starts, const int32_t[::1] columns, int64_t values) except -1:
+    """Raises where a CSR matrix has row pointers or columns out of range, or fewer values than it says."""
+    cdef int64_t i, n = starts.shape[0] - 1, entries = starts[n] if n >= 0 else -1
+    cdef bint fits = entries >= 0 and entries <= columns.shape[0] and entries <= values and starts[0] == 0
+    cdef uint32_t largest = 0
+    for i in range(n):
+        fits &= starts[i] <= starts[i + 1]
+    if fits:
+        for i in range(entries):
+            largest = max(largest, <uint32_t>columns[i])
+        fits = entries == 0 or largest < n
+    if not fits:
+        raise ValueError("the graph must be a valid CSR matrix. Got row pointers or column indices out of range.")
+    return 0
 
 
 def levels():

@@ -28,3 +28,15 @@ def lle_matrix(
 def alignment_matrix(
     x: NDArray[_Real], cliques: NDArray[np.int64], dim: int, gamma: float, n_threads: int
 ) -> int | tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]: ...
+def hessian_matrix(
+    x: NDArray[_Real], cliques: NDArray[np.int64], dim: int, n_threads: int
+) -> int | tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]: ...
+def modified_lle_matrix(
+    x: NDArray[_Real],
+    neighbors: NDArray[np.int64],
+    centers: NDArray[np.int64],
+    dim: int,
+    reg: float,
+    tol: float,
+    n_threads: int,
+) -> int | tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]: ...

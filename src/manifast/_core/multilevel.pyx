@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 from manifast._core.core cimport mf_multilevel, mf_run, mf_status, mf_table
-from manifast._core.dispatch cimport finish, start, table
+from manifast._core.dispatch cimport check_graph, finish, start, table
 
 
 cdef class Multilevel:
@@ -26,6 +26,7 @@ cdef class Multilevel:
         cdef mf_run run = start(n_threads)
         cdef mf_status status
         cdef int64_t n = indptr.shape[0] - 1
+        check_graph(indptr, columns, weights.shape[0])
         self.kernels = table()
         self.n_threads = n_threads
         self.sizes, self.entries, self.masses = [], [], []
@@ -130,8 +131,8 @@ def gram(tuple parts, const double[:, ::1] y, const double[:, ::1] ay, const dou
     made = np.empty((sum(part.shape[1] for part in parts), 2 * y.shape[1]))
     cdef double[:, ::1] out = made
     with nogil:
-        status = kernels.block_gram(y.shape[0], pointers, widths, count, &y[0, 0], &ay[0, 0], y.shape[1], &mass[0],
-                                    &out[0, 0], &run)
+        status = kernels.tall_gram(y.shape[0], pointers, widths, count, &y[0, 0], &ay[0, 0], y.shape[1], &mass[0],
+                                   &out[0, 0], &run)
     finish(status)
     return made
 
@@ -149,8 +150,8 @@ def update(tuple parts, const double[:, ::1] coef, tuple outs, int n_threads):
     cdef int out_count = _collect(outs, to, out_widths)
     cdef int64_t n = parts[0].shape[0]
     with nogil:
-        status = kernels.block_update(n, pointers, widths, count, &coef[0, 0], <double **>to, out_widths, out_count,
-                                      &run)
+        status = kernels.tall_update(n, pointers, widths, count, &coef[0, 0], <double **>to, out_widths, out_count,
+                                     &run)
     finish(status)
 
 
@@ -164,8 +165,8 @@ def residual(const double[:, ::1] x, const double[:, ::1] ax, const double[::1] 
     cdef double[:, ::1] out = made
     cdef double[::1] to_squares = squares
     with nogil:
-        status = kernels.block_residual(x.shape[0], &x[0, 0], &ax[0, 0], x.shape[1], &mass[0], &values[0],
-                                        &out[0, 0], &to_squares[0], &run)
+        status = kernels.tall_residual(x.shape[0], &x[0, 0], &ax[0, 0], x.shape[1], &mass[0], &values[0],
+                                       &out[0, 0], &to_squares[0], &run)
     finish(status)
     return made, np.sqrt(squares)
 
@@ -176,5 +177,5 @@ def center(double[:, ::1] x, const double[::1] mass, int n_threads):
     cdef mf_status status
     cdef const mf_table *kernels = table()
     with nogil:
-        status = kernels.block_center(x.shape[0], &x[0, 0], x.shape[1], &mass[0], &run)
+        status = kernels.tall_center(x.shape[0], &x[0, 0], x.shape[1], &mass[0], &run)
     finish(status)

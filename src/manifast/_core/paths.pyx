@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from manifast._core.core cimport mf_run, mf_status
-from manifast._core.dispatch cimport finish, start, table
+from manifast._core.dispatch cimport check_graph, check_members, finish, start, table
 
 ctypedef fused real:
     float
@@ -11,7 +11,7 @@ ctypedef fused real:
 
 def shortest_paths(const int64_t[::1] starts, const int32_t[::1] columns, const double[::1] lengths,
                    const int64_t[::1] sources, double[:, ::1] out, int n_threads):
-    """Fill row i of `out` with the lengths of the shortest paths from sources[i]; the graph and sources are valid."""
+    """Fill row i of `out` with the lengths of the shortest paths from sources[i]; the graph is symmetric."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef int64_t n = starts.shape[0] - 1, m = sources.shape[0]
@@ -21,6 +21,8 @@ def shortest_paths(const int64_t[::1] starts, const int32_t[::1] columns, const 
         raise ValueError("out must have one row per source and one column per node")
     if m == 0 or n == 0:
         return
+    check_graph(starts, columns, lengths.shape[0])
+    check_members(&sources[0], m, n)
     with nogil:
         status = table().shortest_paths(n, &starts[0], to_columns, to_lengths, &sources[0], m, &out[0, 0], &run)
     finish(status)
@@ -28,7 +30,7 @@ def shortest_paths(const int64_t[::1] starts, const int32_t[::1] columns, const 
 
 def geodesic_rows(const double[:, ::1] distances, const int64_t[:, ::1] neighbors, const real[:, ::1] geodesics, out,
                   int n_threads):
-    """Fill `out`, float32 or float64 and contiguous, with the nearest ways over the neighbours; these are valid."""
+    """Fill `out`, float32 or float64 and contiguous, with the nearest ways over the neighbours."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef int64_t m = distances.shape[0], k = distances.shape[1], columns = geodesics.shape[1]
@@ -38,6 +40,8 @@ def geodesic_rows(const double[:, ::1] distances, const int64_t[:, ::1] neighbor
         raise ValueError("distances, neighbors and out must match in shape")
     if m == 0 or columns == 0:
         return
+    if k:
+        check_members(&neighbors[0, 0], m * k, geodesics.shape[0])
     with nogil:
         if real is float:
             status = table().geodesic_rows_f32(&distances[0, 0], &neighbors[0, 0], m, k, &geodesics[0, 0], columns,
@@ -51,7 +55,7 @@ def geodesic_rows(const double[:, ::1] distances, const int64_t[:, ::1] neighbor
 def landmark_map(const double[:, ::1] distances, const int64_t[:, ::1] neighbors, const real[:, ::1] geodesics,
                  const double[::1] mean_sq, const double[:, ::1] projection, const double[::1] offset,
                  double[:, ::1] out, int n_threads):
-    """Fill `out` with the embedding of new points by their distances to landmarks; neighbours are valid."""
+    """Fill `out` with the embedding of new points by their distances to landmarks."""
     cdef mf_run run = start(n_threads)
     cdef mf_status status
     cdef int64_t m = distances.shape[0], k = distances.shape[1], columns = geodesics.shape[1], d = projection.shape[1]
@@ -61,6 +65,8 @@ def landmark_map(const double[:, ::1] distances, const int64_t[:, ::1] neighbors
         raise ValueError("mean_sq, projection and offset must match the geodesics")
     if m == 0 or columns == 0 or d == 0:
         return
+    if k:
+        check_members(&neighbors[0, 0], m * k, geodesics.shape[0])
     with nogil:
         if real is float:
             status = table().landmark_map_f32(&distances[0, 0], &neighbors[0, 0], m, k, &geodesics[0, 0], columns,

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 
 from manifast._core.core cimport mf_run, mf_status
-from manifast._core.dispatch cimport finish, start, table
+from manifast._core.dispatch cimport check_members, finish, start, table
 
 ctypedef fused real:
     float
@@ -34,7 +34,7 @@ def heat_mean(const double[:, ::1] distances, const int64_t[:, ::1] neighbors, c
               bint others, double[:, ::1] out, int n_threads):
     """Fill `out` with means of rows of y, weighted by exp(-distance^2 / beta); neighbors None: of all rows of y.
 
-    `others` leaves out distance 0. Neighbours are in range.
+    `others` leaves out distance 0.
     """
     cdef mf_run run = start(n_threads)
     cdef mf_status status
@@ -50,6 +50,7 @@ def heat_mean(const double[:, ::1] distances, const int64_t[:, ::1] neighbors, c
         return
     if neighbors is not None:
         lists = &neighbors[0, 0]
+        check_members(lists, m * k, y.shape[0])
     with nogil:
         if real is float:
             status = table().heat_mean_f32(&distances[0, 0], lists, m, k, &y[0, 0], d, beta, others, &out[0, 0], &run)

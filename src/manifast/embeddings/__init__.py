@@ -1,33 +1,34 @@
-"""The estimators: each is a choice of objective, smoother and solve, and has a `transform` for new rows."""
+"""Embeddings, each with a `transform` for rows it has never seen."""
 
 from manifast.embeddings._base import expected_failed_checks
-from manifast.embeddings.discriminants import LDE, LFDA
-from manifast.embeddings.linear import LPP, SpectralRegression
+from manifast.embeddings.classes import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
+from manifast.embeddings.composed import ComposedEmbedding
+from manifast.embeddings.elastic import ElasticEmbedding, ElasticEmbeddingCV
+from manifast.embeddings.lgrm import LGRM
+from manifast.embeddings.local import LTSA, LocallyLinearEmbedding, LocalRegressionEmbedding
 from manifast.embeddings.nsse import NSSE, NSSECV
 from manifast.embeddings.out_of_sample import OutOfSample
-from manifast.embeddings.semisupervised import SDA, SDE, TCA, ElasticEmbedding, ElasticEmbeddingCV
-from manifast.embeddings.supervised import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
-from manifast.embeddings.supervised_isomap import SupervisedIsomap
-from manifast.embeddings.unsupervised import (
-    LGRM,
-    LTSA,
-    Isomap,
-    LaplacianEigenmaps,
-    LocallyLinearEmbedding,
-    LocalRegressionEmbedding,
-)
+from manifast.embeddings.partly_labelled import SDA, SDE, TCA
+from manifast.embeddings.projections import LDE, LFDA, LLTSA, LPP, NPE, SpectralRegression
+from manifast.embeddings.scaling import ClassicalMDS, Isomap, SupervisedIsomap
+from manifast.embeddings.spectral import DiffusionMaps, LaplacianEigenmaps
 
 __all__ = [
     "LDE",
     "LFDA",
     "LGRM",
+    "LLTSA",
     "LPP",
     "LTSA",
+    "NPE",
     "NSSE",
     "NSSECV",
     "SDA",
     "SDE",
     "TCA",
+    "ClassicalMDS",
+    "ComposedEmbedding",
+    "DiffusionMaps",
     "ElasticEmbedding",
     "ElasticEmbeddingCV",
     "FisherEmbedding",

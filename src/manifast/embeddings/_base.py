@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from inspect import signature
+from collections.abc import Callable
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -15,21 +14,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._labels import Labels, read_labels
+from manifast._progress import stage, verbosity
+from manifast._sparse import checked_sparse
 from manifast._threads import blas_for
-from manifast._validation import Array, as_count, is_sparse, largest_magnitude, whole_or_not_at_all
-from manifast.extensions import EXTENSIONS, as_extension
-from manifast.graphs import (
-    bridges_between,
-    connect_components,
-    full_graph,
-    heat_width,
-    knn_graph,
-    l1_graph,
-    n_components_of,
-    nearest,
+from manifast._validation import (
+    Array,
+    contiguous,
+    is_sparse,
+    largest_magnitude,
+    own,
+    refuse_masked,
+    whole_or_not_at_all,
 )
-from manifast.objectives import Objective
-from manifast.spectral import smallest_eigenvectors
+from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned
 
 NOT_INTERPOLATING = "the map for new rows does not interpolate: transform(X) is close to embedding_, not equal to it"
 MINUS_ONE = "-1 in y means that a row has no label: it cannot be a class"
@@ -64,8 +61,11 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             largest = largest_magnitude(X)
             if isfinite(largest):
                 return self._in_range(X, largest)
+        if is_sparse(X) and self._takes_sparse():
+            X = checked_sparse(X, "X")
         dtype = (np.float64, np.float32)
         accept = "csr" if self._takes_sparse() else False
+        refuse_masked(X, "X")
         X = validate_data(
             self, X, reset=reset, dtype=dtype, order="C", accept_sparse=accept, ensure_min_samples=2 if reset else 1
         )
@@ -73,6 +73,7 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._exponent = 0
             return sp.csr_array(X)
+        X = contiguous(X)
         largest = largest_magnitude(X)
         if reset:
             exponent = int(np.frexp(largest)[1]) if largest else 0
@@ -87,6 +88,7 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             and X.ndim == 2
             and X.dtype in (np.float64, np.float32)
             and X.flags.c_contiguous
+            and X.flags.aligned
             and X.shape[0] > 0
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
@@ -137,12 +139,12 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
 
     def fit(self, X: Any, y: Any = None) -> Embedding:
         """Embed the rows of X and learn the map for new ones; y is ignored."""
-        with whole_or_not_at_all(self):
-            X = self._validate(X, reset=True)
+        with verbosity(getattr(self, "verbose", False), type(self).__name__), whole_or_not_at_all(self):
+            X = own(self._validate(X, reset=True), X)
             if getattr(self, "extension", None) is not None:
-                as_extension(self.extension)
+                self._check_extension(as_extension(self.extension), X)
             targets = self._targets(y, X)
-            with blas_for(X.shape[0]):
+            with blas_for(X.shape[0]), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._embed(X, targets)
         return self
 
@@ -157,6 +159,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             check_is_fitted(self)
         return self._map(self._validate(X, reset=False))
 
+    def _check_extension(self, extension: Any, X: Any) -> None:
+        """Refuse rows that are too many for the map, before the embedding takes its time."""
+        check_rows(extension, X.shape[0])
+
     def _targets(self, y: Any, X: Any) -> Any:
         """What `_embed` gets as y: unsupervised embeddings take anything, and ignore it."""
         return y
@@ -168,13 +174,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
     def _map(self, X: Any) -> Array:
         return self.extension_.predict(X).astype(X.dtype, copy=False)  # type: ignore[no-any-return]
 
-    def _extend(self, X: Any, natural: Any) -> None:
-        """Keep the natural map, or fit the extension that was asked for."""
-        named = EXTENSIONS.get(self.extension) if isinstance(self.extension, str) else None
-        if self.extension is None or (named is not None and isinstance(natural, named)):
-            self.extension_ = natural  # also under its own name, with the estimator's parameters
+    def _extend(self, X: Any, natural: Callable[[], Any], name: str | None = None) -> None:
+        """Keep the natural map, or fit the extension that was asked for; `name` is the natural one's."""
+        if self.extension is None or (isinstance(self.extension, str) and self.extension == name):
+            self.extension_ = natural()  # also under its own name, with the estimator's parameters
         else:
-            self.extension_ = as_extension(self.extension).fit(X, self.embedding_)
+            with stage("map for new rows"):
+                self.extension_ = fit_owned(as_extension(self.extension), X, self.embedding_)
 
     @property
     def _n_features_out(self) -> int:
@@ -189,7 +195,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
 class SupervisedEmbedding(Embedding):
     """Base of embeddings that need labels: `_embed` gets them as `Labels`, and `classes_` lists them."""
 
-    _unlabelled = False  # whether -1 means that a row has no label
+    _unlabelled = False  # whether -1 and missing labels mean that a row has none
     _least_classes = 2
 
     def fit(self, X: Any, y: Any = None) -> SupervisedEmbedding:
@@ -206,106 +212,3 @@ class SupervisedEmbedding(Embedding):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def check_neighbors(value: Any, X: Any, *, least: int = 1, others: bool = True) -> int:
-    """n_neighbors for these training rows: at most n - 1, or n where a row counts among its own neighbours."""
-    n = X.shape[0]
-    most = n - 1 if others else n
-    k = as_count(value, "n_neighbors", maximum=most, why=f" for n_samples = {n}, n_features = {X.shape[1]}")
-    if k < least:
-        raise ValueError(f"n_neighbors must be at least {least} for this method. Got {k} instead.")
-    return k
-
-
-def few_enough(estimator: Any, X: Any) -> Any:
-    """n_neighbors; a default that nobody chose for so few rows is cut to their number with a warning, by choice."""
-    value, most = estimator.n_neighbors, X.shape[0] - 1
-    chosen = value != signature(type(estimator)).parameters["n_neighbors"].default
-    if chosen or value <= most or not getattr(estimator, "_cuts_neighbors", False):
-        return value
-    told = f"n_neighbors is cut from its default, {value}, to {most}: there are no more."
-    warnings.warn(told, UserWarning, stacklevel=7)
-    return most
-
-
-def neighbor_lists(given: Any, X: Any, k: int) -> tuple[Array, Array]:
-    """Distances and indices of the nearest others: the user's own lists, or an exact search."""
-    if given is None:
-        return nearest(X, k)
-    n = X.shape[0]
-    shapes = [np.shape(part) for part in given] if isinstance(given, tuple | list) else []
-    if len(shapes) != 2 or shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != n:
-        raise ValueError(f"neighbors must be (distances, indices), both of shape ({n}, k). Got {shapes or given!r}.")
-    distances, indices = np.asarray(given[0]), np.asarray(given[1])
-    if indices.dtype.kind not in "iu":
-        raise ValueError(f"neighbors must be (distances, indices) with integer indices. Got {indices.dtype} second.")
-    itself = indices == np.arange(n)[:, None]
-    if itself.any():
-        if not (itself.sum(axis=1) == 1).all() or indices.shape[1] == 1:
-            raise ValueError("neighbors must list every row itself or none. Got lists where some rows are.")
-        distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
-    return distances, np.ascontiguousarray(indices, dtype=np.int64)
-
-
-def check_components(value: Any, most: int, why: str) -> int:
-    return as_count(value, "n_components", maximum=most, why=f", {why}")
-
-
-def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None) -> Any:
-    """The graph with its components joined, with a warning where there are several; only the warning by choice."""
-    if not disconnected(W, connect, weights):
-        return W
-    return connect_components(W, X, weights=weights, beta=beta)
-
-
-def affinity_graph(estimator: Any, X: Any, kind: str, beta: Any, *, mode: str = "union") -> tuple[Any, float]:
-    """The estimator's graph of rows, its components joined, and the width of its heat weights; see `named_graph`."""
-    W, width = named_graph(estimator, X, kind, beta, mode=mode)
-    if kind == "full" and np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
-        return W, width
-    return join(W, X, estimator.connect, "heat" if kind == "full" else kind, width), width
-
-
-def named_graph(estimator: Any, X: Any, kind: str, beta: Any, *, mode: str = "union") -> tuple[Any, float]:
-    """The estimator's graph of rows as it comes, and the width of its heat weights.
-
-    `kind` is "heat" or "binary" for neighbour graphs, "full" or "l1".
-    """
-    if kind == "l1":
-        return l1_graph(X, verbose=estimator.verbose), 1.0
-    width = heat_width(X, estimator._in_units(beta, 2))
-    if kind == "full":
-        return full_graph(X, beta=width), width
-    k = check_neighbors(few_enough(estimator, X), X)
-    lists = neighbor_lists(estimator.neighbors, X, k)
-    return knn_graph(X, k, weights=kind, beta=width, mode=mode, neighbors=lists), width
-
-
-def find_bridges(W: Any, X: Any, connect: bool) -> Array:
-    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
-    if not disconnected(W, connect, "binary"):
-        return np.empty((0, 2), dtype=np.int64)
-    return bridges_between(W, X)
-
-
-def disconnected(W: Any, connect: bool, weights: str) -> bool:
-    """Whether there are components to join; a warning says what becomes of them."""
-    count = n_components_of(W, weights)
-    if count > 1:
-        warn_components(count, "joined by the shortest missing edges" if connect else "left apart")
-    return connect and count > 1
-
-
-def warn_components(count: int, what: str, advice: str = "Use a larger n_neighbors if they belong together.") -> None:
-    warnings.warn(
-        f"the graph has {count} connected components, {what}. {advice}",
-        UserWarning,
-        stacklevel=6,
-    )
-
-
-def solve(objective: Objective, A: Any, k: int, dtype: Any, verbose: bool) -> tuple[Array, Array]:
-    """min tr(Y'AY) with Y'BY = I: eigenvalues and the embedding in the input's dtype."""
-    values, vectors = smallest_eigenvectors(A, k, B=objective.B, null=objective.null, check=False, verbose=verbose)
-    return values, np.ascontiguousarray(vectors, dtype=dtype)

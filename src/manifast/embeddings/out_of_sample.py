@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.manifold import SpectralEmbedding
+from sklearn.utils import get_tags
 
-from manifast._validation import Array, as_count
+from manifast._progress import stage
+from manifast._validation import Array, as_count, is_sparse
 from manifast.embeddings._base import Embedding
-from manifast.extensions import as_extension, representatives
+from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned, representatives
 
 __all__ = ["OutOfSample"]
 
@@ -24,8 +27,10 @@ class OutOfSample(Embedding):
     ----------
     embedder : estimator with `fit_transform`
         t-SNE, MDS, SpectralEmbedding, UMAP, or one of ours; it is cloned, and need not have a `transform`.
-    extension : str or extension, default "rbf"
+    extension : str or extension, default "lvm"
         The map: a short name or an instance of `manifast.extensions`, or any object with `fit(X, Y)` and `predict(X)`.
+        A name takes neighbours and widths from the embedder's own graph where it has one: "nystrom" around
+        `LaplacianEigenmaps` is its natural map.
     landmarks : int, float or None, default None
         Embed only that many rows, or that share of them, and carry all others over by the map: how a million rows are
         embedded where the embedder itself can take a few thousand.
@@ -33,6 +38,9 @@ class OutOfSample(Embedding):
         Rows drawn at random, or those nearest to the centres of k-means.
     random_state : int, default 0
         Of the choice of landmarks.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, also those of an embedder of this library; 2 also says what the
+        solvers do.
 
     Attributes
     ----------
@@ -42,6 +50,16 @@ class OutOfSample(Embedding):
     extension_ : the fitted map
     landmarks_ : int array
         Rows that the embedder saw.
+
+    Notes
+    -----
+    Sparse rows are passed on where both the embedder and the map take them: of the maps "lvm", "nystrom" and
+    "landmark_isomap" do.
+
+    The default was the best of seven maps in 18 of 30 trials, six embedders on five data sets. The mean
+    accuracy of the nearest neighbour among mapped rows (for a Swiss roll R² of its parameters) was 0.765; it was 0.750
+    for "reconstruction", 0.712 for "kernel_ridge" and 0.705 for "rbf". "reconstruction" is ahead where an embedding
+    keeps distances (PCA, Isomap); "rbf" interpolates, which the default does not.
 
     Examples
     --------
@@ -57,43 +75,82 @@ class OutOfSample(Embedding):
     def __init__(
         self,
         embedder: Any,
-        extension: Any = "rbf",
+        extension: Any = "lvm",
         *,
         landmarks: float | None = None,
         landmark_method: str = "random",
         random_state: int = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.embedder = embedder
         self.extension = extension
         self.landmarks = landmarks
         self.landmark_method = landmark_method
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> OutOfSample:
         """Embed the rows of X and learn the map for new ones; y goes to the embedder where given."""
         super().fit(X, y)
         return self
 
-    def _embed(self, X: Array, y: Any) -> None:
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        if is_sparse(X):
+            self._refuse_sparse()
+        return super()._validate(X, reset=reset)
+
+    def _refuse_sparse(self) -> None:
+        if not _sparse_map(self.extension):
+            fit_for_it = ", ".join(repr(name) for name, kind in EXTENSIONS.items() if kind._sparse)
+            raise ValueError(
+                f"X must be dense for the map {self.extension!r}: use X.toarray(), or one of {fit_for_it}, which take "
+                "sparse rows. Got a sparse matrix."
+            )
+        if not _sparse_embedder(self.embedder):
+            raise ValueError(
+                f"X must be dense for the embedder {type(self.embedder).__name__}, which takes no sparse rows: use "
+                "X.toarray(). Got a sparse matrix."
+            )
+
+    def _takes_sparse(self) -> bool:
+        return _sparse_map(self.extension) and _sparse_embedder(self.embedder)
+
+    def _embed(self, X: Any, y: Any) -> None:
         if not hasattr(self.embedder, "fit_transform"):
             raise ValueError(f"embedder must have fit_transform. Got {type(self.embedder).__name__} instead.")
         extension = as_extension(self.extension)
         chosen = self._choose(X)
+        check_rows(extension, len(chosen))
         some = len(chosen) < X.shape[0]
         rows = X[chosen] if some else X
         embedder = clone(self.embedder)
+        # One of ours has a map by that name with the parameters of its own graph.
+        mapped = isinstance(self.extension, str) and isinstance(embedder, Embedding) and hasattr(embedder, "extension")
+        if mapped:
+            embedder.set_params(extension=self.extension)
         labels = None if y is None else np.asarray(y)[chosen]
-        Y = np.asarray(embedder.fit_transform(rows) if labels is None else embedder.fit_transform(rows, labels))
-        if Y.ndim != 2 or len(Y) != len(rows):
-            raise ValueError(f"embedder must give one row per row of X. Got shape {Y.shape} for {len(rows)} rows.")
+        with stage(f"embedding of {len(chosen)} rows by {type(embedder).__name__}"):
+            Y = np.asarray(embedder.fit_transform(rows) if labels is None else embedder.fit_transform(rows, labels))
+        if Y.ndim != 2 or len(Y) != len(chosen):
+            raise ValueError(f"embedder must give one row per row of X. Got shape {Y.shape} for {len(chosen)} rows.")
         Y = np.ascontiguousarray(Y, dtype=X.dtype)
-        self.extension_ = extension.fit(rows, Y)
+        if mapped:
+            self.extension_ = embedder.extension_
+        else:
+            if self.extension == "nystrom":
+                extension.set_params(**_graph_of(embedder))
+            with stage("map for new rows"):
+                self.extension_ = fit_owned(extension, rows, Y)
         self.embedder_, self.landmarks_ = embedder, chosen
         if some:
-            self.embedding_ = self.extension_.predict(X).astype(X.dtype, copy=False)
+            with stage(f"map of the other {X.shape[0] - len(chosen)} rows"):
+                self.embedding_ = self.extension_.predict(X).astype(X.dtype, copy=False)
             self.embedding_[chosen] = Y
         else:
             self.embedding_ = Y
+
+    def _check_extension(self, extension: Any, X: Any) -> None:
+        """The map is fitted to the landmarks alone, which are not chosen yet."""
 
     def _choose(self, X: Array) -> Array:
         n = X.shape[0]
@@ -110,3 +167,24 @@ class OutOfSample(Embedding):
             return np.sort(rng.choice(n, count, replace=False))
         sample = np.sort(rng.choice(n, min(n, _SAMPLE_PER_CENTER * count), replace=False))
         return sample[representatives(X[sample], count, self.random_state)]
+
+
+def _sparse_map(extension: Any) -> bool:
+    """Whether a map takes sparse rows; an object that does not say so may find out itself."""
+    return bool(getattr(EXTENSIONS.get(extension) if isinstance(extension, str) else extension, "_sparse", True))
+
+
+def _sparse_embedder(embedder: Any) -> bool:
+    """Whether an embedder takes sparse rows; those of other libraries seldom say so, and may find out themselves."""
+    ours = type(embedder).__module__.partition(".")[0] in ("manifast", "sklearn")
+    return bool(get_tags(embedder).input_tags.sparse) if ours else True
+
+
+def _graph_of(embedder: Any) -> dict[str, Any]:
+    """Parameters of `Nystrom` for the graph of a fitted SpectralEmbedding of scikit-learn; none for other embedders."""
+    if isinstance(embedder, SpectralEmbedding) and embedder.affinity == "nearest_neighbors":
+        others = max(1, embedder.n_neighbors_ - 1)  # it counts a row among its own neighbours
+        return {"n_neighbors": others, "weights": "binary"}
+    if isinstance(embedder, SpectralEmbedding) and embedder.affinity == "rbf":
+        return {"beta": 1.0 / embedder.gamma_, "formula": "laplacian"}
+    return {}

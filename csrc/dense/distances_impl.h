@@ -1,0 +1,120 @@
+/* sq_distances and gaussian: tiles written to a matrix.
+ * Accumulator and order: those of the tile; the exponential is taken in the dtype. Without y the result is exactly
+ * symmetric. Workspace: all columns packed, and a block of rows per thread.
+ * Template. Needs: base/exp.h, dense/few_rows_impl.h. */
+
+typedef struct {
+    const REAL *x, *y, *x_norms, *y_norms;
+    int64_t n, m, p, row0, column0;
+    REAL inv_sigma2, *out;
+    int symmetric;
+} NAME(distance_block);
+
+MF_INLINE void NAME(distance_done)(void *context, int64_t row, int64_t column, NAME(acc) *t)
+{
+    const NAME(distance_block) *b = context;
+    int64_t i0 = b->row0 + row, j0 = b->column0 + column;
+    if (b->symmetric && j0 + NR <= i0) return;
+    int rows = (int)mf_min(MR, b->n - i0), columns = (int)mf_min(NR, b->m - j0);
+    NAME(finish_distances)(t, b->x + i0 * b->p, b->x_norms + row, rows, b->y + j0 * b->p, b->y_norms + column, columns,
+                           b->p);
+    if (b->inv_sigma2 > 0)
+        for (int i = 0; i < MR; i++) {
+            t->c[i][0] = NAME(exp)(t->c[i][0] * -b->inv_sigma2);
+            t->c[i][1] = NAME(exp)(t->c[i][1] * -b->inv_sigma2);
+        }
+    int mirrored = b->symmetric, diagonal = mirrored && j0 < i0 + MR; /* of a tile on the diagonal the upper part */
+    if (rows == MR && columns == NR && !diagonal) {
+        for (int i = 0; i < MR; i++) {
+            VOP(store)(b->out + (i0 + i) * b->m + j0, t->c[i][0]);
+            VOP(store)(b->out + (i0 + i) * b->m + j0 + LANES, t->c[i][1]);
+        }
+    } else {
+        for (int i = 0; i < rows; i++)
+            for (int j = diagonal ? (int)mf_max(0, i0 + i - j0) : 0; j < columns; j++)
+                b->out[(i0 + i) * b->m + j0 + j] = t->c[i][j / LANES][j % LANES];
+    }
+    for (int j = 0; mirrored && j < columns; j++)
+        for (int i = 0; i < rows && i0 + i < j0 + j; i++)
+            b->out[(j0 + j) * b->m + i0 + i] = t->c[i][j / LANES][j % LANES];
+}
+
+/* The same for few rows x. */
+static mf_status NAME(sq_distances_few)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2,
+                                        REAL *out, mf_run *run)
+{
+    NAME(few_rows) rows;
+    if (!NAME(few_rows_open)(&rows, x, n, y, m, p)) return MF_NO_MEMORY;
+    int64_t blocks = mf_ceil_div(m, FEW_ROWS_BLOCK);
+#pragma omp parallel for schedule(static) num_threads(run->n_threads) if (run->n_threads > 1)
+    for (int64_t task = 0; task < n * blocks; task++) {
+        if (mf_poll(run)) continue;
+        int64_t i = task / blocks, begin = task % blocks * FEW_ROWS_BLOCK;
+        int64_t end = mf_min(begin + FEW_ROWS_BLOCK, m);
+        NAME(few_rows_distances)(&rows, x, i, y, m, begin, end, inv_sigma2, out + i * m + begin);
+    }
+    mf_release(rows.memory);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
+static mf_status NAME(sq_distances)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, REAL inv_sigma2,
+                                    REAL *out, mf_run *run)
+{
+    /* Where writing is a good part of the work, rows are written from left to right, and a chunk of columns rests in
+     * L2 instead of L3; with very few features mirroring half of the matrix does not pay either. */
+    int narrow = p <= 128, symmetric = y == NULL && p > 16;
+    if (!y) y = x, m = n;
+    if (n == 0 || m == 0) return MF_OK;
+    run->n_threads = mf_worth_threads(n * m * p, run);
+    if (NAME(are_few)(n, m)) return NAME(sq_distances_few)(x, n, y, m, p, inv_sigma2, out, run);
+    int64_t panels = mf_ceil_div(m, NR), block = NAME(block_rows)(p), chunk = NAME(chunk_columns)(p) / NR;
+    if (narrow) chunk = mf_min(512, (int64_t)(192 * 1024 / sizeof(REAL)) / (p * NR));
+    int64_t blocks = mf_ceil_div(n, block), tasks = blocks * mf_ceil_div(panels, chunk);
+    int no_memory = 0;
+    REAL *shift = mf_alloc(p, sizeof(REAL)), *columns = mf_alloc(panels * NR * p, sizeof(REAL));
+    REAL *norms = mf_alloc(panels * NR, sizeof(REAL));
+    if (shift && columns && norms) {
+        NAME(find_shift)(y, m, p, shift);
+#pragma omp parallel num_threads(run->n_threads)
+        {
+            REAL *rows = mf_alloc(block * p, sizeof(REAL)), *row_norms = mf_alloc(block, sizeof(REAL));
+            NAME(acc) *partial = mf_alloc(p > PANEL_STEP ? block / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
+            int ready = rows && row_norms && partial;
+            if (!ready) {
+#pragma omp atomic write
+                no_memory = 1;
+                mf_stop(run);
+            }
+#pragma omp for schedule(static)
+            for (int64_t j = 0; j < panels; j++) {
+                if (mf_poll(run)) continue; /* fresh memory can take seconds to be mapped on a busy machine */
+                NAME(pack_columns)(y + j * NR * p, mf_min(NR, m - j * NR), p, shift, columns + j * NR * p,
+                                   norms + j * NR);
+            }
+#pragma omp for schedule(dynamic)
+            for (int64_t task = 0; task < tasks; task++) {
+                if (!ready || mf_poll(run)) continue;
+                int64_t row0 = task % blocks * block, size = mf_min(block, n - row0);
+                int64_t j0 = task / blocks * chunk, j1 = mf_min(j0 + chunk, panels);
+                if (symmetric) j0 = mf_max(j0, row0 / NR);
+                if (j0 >= j1) continue;
+                NAME(pack_rows)(x + row0 * p, size, p, shift, rows, row_norms);
+                int64_t group = narrow ? MR : block;
+                for (int64_t r0 = 0; r0 < size; r0 += group) {
+                    NAME(distance_block) b = {x, y, row_norms + r0, norms + j0 * NR, n, m, p, row0 + r0, j0 * NR,
+                                              inv_sigma2, out, symmetric};
+                    NAME(sweep)(rows + r0 * p, mf_ceil_div(mf_min(group, size - r0), MR), columns + j0 * NR * p,
+                                j1 - j0, p, 0, partial, NAME(distance_done), &b);
+                }
+            }
+            mf_release(rows);
+            mf_release(row_norms);
+            mf_release(partial);
+        }
+    }
+    else no_memory = 1;
+    mf_release(shift);
+    mf_release(columns);
+    mf_release(norms);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}

@@ -1,0 +1,301 @@
+/* knn: exact nearest neighbours by brute force. Screens in float32, ranks the few candidates by their exact distances,
+ * and proves that nothing was missed.
+ *
+ * For a row x let D be the k-th smallest exact squared distance found. If another point had d^2 <= D, its norm would
+ * be at most |x| + sqrt(D) and its approximate distance at most D + err (2|x| + sqrt(D))^2; so where all points
+ * outside the candidates lie above that, the answer is proved. Rows without proof (near ties, tight clusters far
+ * apart) are screened again in double with more candidates, and what is then still open is scanned point by point, as
+ * few queries are from the start.
+ *
+ * Order: every stage gives the neighbours by (exact distance, index), so the result depends on no block size and no
+ * schedule. Workspace: lists of candidates, up to 1 GB for a set against itself; beyond, rounds of 64 MB.
+ * Template. Needs: base/sort.h, and dense/tile_impl.h, knn/exact_distance_impl.h, knn/screening_impl.h for both
+ * dtypes. */
+
+#undef SCREEN
+#define SCREEN(type, x) MF_JOIN(MF_JOIN(mf, x), type)
+
+/* What one search shares: points, where they are shifted to, and where results go. */
+typedef struct {
+    const REAL *y, *queries;
+    int64_t n, m, p, k;
+    int self;
+    const double *shift;
+    double scale;
+    REAL *distances;
+    int64_t *indices;
+    char *open; /* per query: 1 while its neighbours are not proved */
+} NAME(search);
+
+/* The list of a row whose points have NaN: fewer than k can be ranked, and the rest names point 0, at distance NaN. */
+static void NAME(complete_row)(const NAME(search) *s, mf_pair *list, int64_t found)
+{
+    for (int64_t r = found; r < s->k; r++) list[r] = (mf_pair){NAN, 0};
+}
+
+static void NAME(write_row)(const NAME(search) *s, int64_t row, const mf_pair *list)
+{
+    for (int64_t r = 0; r < s->k; r++) {
+        s->distances[row * s->k + r] = (REAL)sqrt(list[r].key);
+        s->indices[row * s->k + r] = list[r].index;
+    }
+    s->open[row] = 0;
+}
+
+/* No point within squared distance `square` has an approximate one above this. The last term covers underflow. */
+static double NAME(reach)(double square, double norm, double error, int64_t p)
+{
+    double sum = 2 * norm + sqrt(square);
+    return square + error * sum * sum + (double)p * 1e-43;
+}
+
+/* Ranks the candidates of a query (approximately nearest k first) and writes the row if the ranking is proved:
+ * everything else is farther than `beyond` by an approximation good to error * (|x| + |y|)^2. */
+#undef SCREEN_INDEX_f32
+#undef SCREEN_INDEX_f64
+#define SCREEN_INDEX_f32 int32_t
+#define SCREEN_INDEX_f64 int64_t
+#undef DEFINE_SETTLE
+#define DEFINE_SETTLE(TYPE, T)                                                                                      \
+    static void NAME(settle_##T)(const NAME(search) *s, int64_t row, SCREEN(T, reservoir) *lists, int64_t list_row, \
+                                 mf_pair *list)                                                                     \
+    {                                                                                                               \
+        const REAL *x = s->queries + row * s->p;                                                                    \
+        double beyond = SCREEN(T, candidates)(lists, list_row, s->k, s->n - s->self);                               \
+        const TYPE *approximate = lists->distance + list_row * lists->stride + lists->offset;                       \
+        const SCREEN_INDEX_##T *index = lists->index + list_row * lists->stride + lists->offset;                    \
+        double square = s->scale * s->scale, norm = 0, error = SCREEN(T, screen_error)(s->p), worst = 0;            \
+        for (int64_t k = 0; k < s->p; k++) norm += ((double)x[k] - s->shift[k]) * ((double)x[k] - s->shift[k]);     \
+        norm = sqrt(norm * square);                                                                                 \
+        if (lists->count[list_row] < s->k || !isfinite(norm)) return;                                               \
+        int64_t count = 0;                                                                                          \
+        for (; count < s->k; count++) {                                                                             \
+            list[count].index = index[count];                                                                       \
+            list[count].key = NAME(exact_sq_distance)(x, s->y + (int64_t)index[count] * s->p, s->p);                \
+            if (list[count].key > worst) worst = list[count].key;                                                   \
+        }                                                                                                           \
+        double reach = NAME(reach)(worst * square, norm, error, s->p);                                              \
+        for (int64_t c = s->k; c < lists->count[list_row]; c++)                                                     \
+            if (approximate[c] <= reach) {                                                                          \
+                list[count].index = index[c];                                                                       \
+                list[count++].key = NAME(exact_sq_distance)(x, s->y + (int64_t)index[c] * s->p, s->p);              \
+            }                                                                                                       \
+        mf_pairs_sort(list, count);                                                                                 \
+        if (beyond > NAME(reach)(list[s->k - 1].key * square, norm, error, s->p)) NAME(write_row)(s, row, list);    \
+    }
+
+DEFINE_SETTLE(float, f32)
+DEFINE_SETTLE(double, f64)
+
+/* Largest |y - shift|, as a power of two to divide by. */
+static double NAME(unit_scale)(const REAL *y, int64_t n, int64_t p, const double *shift, int threads)
+{
+    double largest = 0;
+    (void)threads;
+#pragma omp parallel for reduction(max : largest) num_threads(threads)
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < p; k++) {
+            double v = fabs((double)y[i * p + k] - shift[k]);
+            if (v > largest) largest = v;
+        }
+    return largest > 0 && isfinite(largest) ? ldexp(1.0, -ilogb(largest)) : 1.0;
+}
+
+/* The panels of one screening dtype filled from this dtype. */
+#undef FILL
+#define FILL(T) SCREEN(T, MF_JOIN(fill, DTYPE))
+
+/* Stage 1 for a set against itself, float32 tiles of half the matrix. Returns 1 when memory runs out. */
+static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
+{
+    enum { WIDTH = 2 * MF_VBYTES / sizeof(float) };
+    int64_t panels = mf_ceil_div(s->n, WIDTH);
+    int no_memory = 0;
+    SCREEN(f32, reservoir) lists;
+    float *columns = mf_alloc(panels * WIDTH * s->p, sizeof(float)), *norms = mf_alloc(panels * WIDTH, sizeof(float));
+    if (!SCREEN(f32, reservoir_open)(&lists, s->n, keep) || !columns || !norms) no_memory = 1;
+    else {
+        SCREEN(f32, reservoir_clear)(&lists, s->n);
+#pragma omp parallel num_threads(run->n_threads)
+        {
+            SCREEN(f32, screen_work) w;
+            mf_pair *list = mf_alloc(keep + 64, sizeof(*list));
+            if (!SCREEN(f32, screen_work_open)(&w, s->p) || !list) {
+#pragma omp atomic write
+                no_memory = 1;
+                mf_stop(run);
+            }
+#pragma omp for schedule(static)
+            for (int64_t j = 0; j < panels; j++)
+                FILL(f32)(s->y + j * WIDTH * s->p, mf_min(WIDTH, s->n - j * WIDTH), s->p, s->shift, s->scale, 0,
+                          columns + j * WIDTH * s->p, norms + j * WIDTH);
+            SCREEN(f32, screen_self)(columns, norms, s->n, s->p, &lists, &w, run);
+#pragma omp for schedule(dynamic, 64)
+            for (int64_t row = 0; row < s->n; row++)
+                if (!mf_poll(run)) NAME(settle_f32)(s, row, &lists, row, list);
+            SCREEN(f32, screen_work_close)(&w);
+            mf_release(list);
+        }
+    }
+    SCREEN(f32, reservoir_close)(&lists);
+    mf_release(columns);
+    mf_release(norms);
+    return no_memory;
+}
+
+/* A stage for `count` queries x that are the rows `rows` of the search, screened in TYPE. */
+#undef DEFINE_STAGE
+#define DEFINE_STAGE(TYPE, T)                                                                                          \
+    static int NAME(stage_##T)(const NAME(search) *s, const REAL *x, const int64_t *rows, int64_t count, int64_t keep, \
+                              mf_run *run)                                                                             \
+    {                                                                                                                  \
+        int no_memory = 0;                                                                                             \
+        SCREEN(T, reservoir) lists;                                                                                    \
+        SCREEN(T, screen_team) team;                                                                                   \
+        int ready = SCREEN(T, reservoir_open)(&lists, count, keep);                                                    \
+        if (!SCREEN(T, screen_team_open)(&team, count, s->p) || !ready) no_memory = 1;                                 \
+        else {                                                                                                         \
+            SCREEN(T, reservoir_clear)(&lists, count);                                                                 \
+            _Pragma("omp parallel num_threads(run->n_threads)")                                                        \
+            {                                                                                                          \
+                SCREEN(T, acc) *partial = SCREEN(T, partial_open)(s->p);                                               \
+                mf_pair *list = mf_alloc(keep + 64, sizeof(*list));                                                    \
+                if (!partial || !list) {                                                                               \
+                    _Pragma("omp atomic write")                                                                        \
+                    no_memory = 1;                                                                                     \
+                    mf_stop(run);                                                                                      \
+                }                                                                                                      \
+                SCREEN(T, screen_queries)((const char *)x, count, (const char *)s->y, s->n, s->p, sizeof(REAL),        \
+                                          FILL(T), s->shift, s->scale, s->self ? rows : NULL, &lists, &team, partial,  \
+                                          run);                                                                        \
+                _Pragma("omp for schedule(dynamic, 64)")                                                               \
+                for (int64_t i = 0; i < count; i++)                                                                    \
+                    if (!mf_poll(run)) NAME(settle_##T)(s, rows[i], &lists, i, list);                                  \
+                mf_release(partial);                                                                                   \
+                mf_release(list);                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        SCREEN(T, reservoir_close)(&lists);                                                                            \
+        SCREEN(T, screen_team_close)(&team);                                                                           \
+        return no_memory;                                                                                              \
+    }
+DEFINE_STAGE(float, f32)
+DEFINE_STAGE(double, f64)
+
+/* The last stage, and the only one for few queries: all rows still open against every point, by exact distance. The
+ * team shares the points of each row. */
+static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
+{
+    enum { PART = 512 };
+    int no_memory = 0;
+    mf_pair *list = mf_alloc(run->n_threads * s->k, sizeof(*list)); /* each thread's nearest */
+    int64_t *counts = mf_alloc(run->n_threads, sizeof(*counts));
+#pragma omp parallel num_threads(run->n_threads) if (run->n_threads > 1)
+    {
+        SCREEN(f64, reservoir) own;
+        int ready = SCREEN(f64, reservoir_open)(&own, 1, s->k) && list && counts;
+        int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+        if (!ready) {
+#pragma omp atomic write
+            no_memory = 1;
+            mf_stop(run);
+        }
+        for (int64_t row = 0; row < s->m; row++) {
+            if (!s->open[row]) continue;
+            const REAL *x = s->queries + row * s->p;
+            if (ready) SCREEN(f64, reservoir_clear)(&own, 1);
+#pragma omp for schedule(static) nowait
+            for (int64_t part = 0; part < mf_ceil_div(s->n, PART); part++) {
+                if (mf_poll(run) || !ready) continue;
+                for (int64_t j = part * PART; j < mf_min((part + 1) * PART, s->n); j++) {
+                    double d = NAME(exact_sq_distance)(x, s->y + j * s->p, s->p);
+                    if (d < own.threshold[0] && !(s->self && j == row)) SCREEN(f64, reservoir_add)(&own, 0, d, j);
+                }
+            }
+            /* A place for each thread instead of a lock: in a process forked now a lock could stay taken for ever. */
+            if (ready) {
+                SCREEN(f64, candidates)(&own, 0, s->k, s->n);
+                counts[thread] = mf_min(own.count[0], s->k);
+                for (int64_t c = 0; c < counts[thread]; c++)
+                    list[thread * s->k + c] = (mf_pair){own.distance[own.offset + c], own.index[own.offset + c]};
+            }
+#pragma omp barrier
+#pragma omp single
+            if (!mf_poll(run)) {
+                int64_t found = counts[0];
+                for (int64_t t = 1; t < threads; t++)
+                    for (int64_t c = 0; c < counts[t]; c++) list[found++] = list[t * s->k + c];
+                mf_pairs_sort(list, found);
+                NAME(complete_row)(s, list, found);
+                NAME(write_row)(s, row, list);
+            }
+        }
+        SCREEN(f64, reservoir_close)(&own);
+    }
+    mf_release(list);
+    mf_release(counts);
+    return no_memory;
+}
+
+/* The stages that screen: they leave open what they could not prove. */
+static int NAME(screen)(NAME(search) *s, mf_run *run)
+{
+    enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
+    int no_memory = 0;
+    int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 6 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
+    int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
+    round = mf_min(round, m);
+    REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;
+    double *shift = mf_alloc(p, sizeof(double));
+    int64_t *rows = mf_alloc(round, sizeof(int64_t));
+    if (!shift_real || !shift || !rows) no_memory = 1;
+    else {
+        NAME(find_shift)(s->y, n, p, shift_real);
+        for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
+        s->shift = shift;
+        s->scale = NAME(unit_scale)(s->y, n, p, shift, run->n_threads);
+        if (s->self && n * (2 * keep + 32) * 8 <= SELF_LIST_BYTES) no_memory = NAME(search_self)(s, keep, run);
+        else
+            for (int64_t q0 = 0; q0 < m && !no_memory && !run->stop; q0 += round) {
+                int64_t count = mf_min(round, m - q0);
+                for (int64_t i = 0; i < count; i++) rows[i] = q0 + i;
+                no_memory = NAME(stage_f32)(s, s->queries + q0 * p, rows, count, keep, run);
+            }
+        for (int64_t q = 0; q < m && !no_memory && !run->stop;) {
+            int64_t count = 0;
+            for (; q < m && count < round; q++) {
+                if (!s->open[q]) continue;
+                if (!gathered && !(gathered = mf_alloc(round * p, sizeof(REAL)))) break;
+                memcpy(gathered + count * p, s->queries + q * p, (size_t)p * sizeof(REAL));
+                rows[count++] = q;
+            }
+            if (count && gathered) no_memory = NAME(stage_f64)(s, gathered, rows, count, keep_more, run);
+            else no_memory = q < m;
+        }
+    }
+    mf_release(shift_real);
+    mf_release(shift);
+    mf_release(rows);
+    mf_release(gathered);
+    return no_memory;
+}
+
+/* k nearest of y for each query (NULL: for each row of y, itself left out); k <= n, or n - 1 without queries. */
+static mf_status NAME(knn)(const REAL *y, int64_t n, const REAL *queries, int64_t m, int64_t p, int64_t k,
+                           REAL *distances, int64_t *indices, mf_run *run)
+{
+    enum { FEW = 8 }; /* up to here scanning is faster than screening */
+    int self = queries == NULL;
+    if (self) queries = y, m = n;
+    if (m == 0 || k == 0) return MF_OK;
+    run->n_threads = mf_worth_threads(m * n * p, run);
+    char *open = mf_alloc(m, 1);
+    if (!open) return MF_NO_MEMORY;
+    memset(open, 1, (size_t)m);
+    NAME(search) s = {.y = y, .queries = queries, .n = n, .m = m, .p = p, .k = k, .self = self,
+                      .distances = distances, .indices = indices, .open = open};
+    int no_memory = m > FEW && NAME(screen)(&s, run);
+    if (!no_memory && !run->stop) no_memory = NAME(scan_open)(&s, run);
+    mf_release(open);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}

@@ -1,0 +1,167 @@
+"""Dense Cholesky factors, solves and inverses, in blocks of our own: the one place where large matrices are factored.
+
+LAPACK's own routines are not used beyond a block: the threaded Cholesky of OpenBLAS 0.3.31 crashes from about 16,000
+rows on, and none of them can be interrupted. Here nearly all work is in products of blocks, as long in all as LAPACK
+takes, and Python's signals are seen between them. Factors are lower triangles; of symmetric matrices only the lower
+triangle is read. Nothing but panels is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from manifast._threads import one_blas_thread
+from manifast._validation import Array
+
+_BLOCK = 256  # rows and columns that LAPACK factors at once
+_FLOPS = 1e9  # of one product: hundredths of a second, ten times that where others use the cores
+
+
+def jitters(size: float, n: int, steps: int = 12) -> list[float]:
+    """What is tried on the diagonal of a matrix that rounding leaves singular: 0, then ever more of `size`."""
+    return [0.0, *(n * float(np.finfo(float).eps) * size * 10.0**e for e in range(steps))]
+
+
+def factor(matrix: Array, *, block: int = _BLOCK) -> bool:
+    """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor L; False where it is not definite.
+
+    float32 or float64, rows or columns contiguous. The upper triangle is left as it is. Where it fails, what has been
+    written is of no use.
+    """
+    n = len(matrix)
+    potrf, trsm = _routines(matrix)
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        panel = np.ascontiguousarray(matrix[begin:, begin:end])
+        for rows in _parts(n - begin, 2.0 * begin * (end - begin)):
+            done = slice(begin + rows.start, begin + rows.stop)
+            panel[rows] -= matrix[done, :begin] @ matrix[begin:end, :begin].T
+        with one_blas_thread():  # for so little, threads cost more than they bring, and tenths of seconds on busy cores
+            square, failed = potrf(panel[: end - begin], lower=1, clean=1)
+        if failed or not np.isfinite(square[-1, -1]):
+            return False
+        panel[: end - begin] = square + np.triu(matrix[begin:end, begin:end], 1)
+        for rows in _parts(n - end, float((end - begin) ** 2)):
+            trsm(1.0, square, panel[end - begin :][rows].T, lower=1, overwrite_b=1)  # in place: its columns are whole
+        matrix[begin:, begin:end] = panel
+    return True
+
+
+def solve(triangle: Array, B: Array, *, block: int = _BLOCK) -> Array:
+    """(LL')^-1 B for the factor L that `factor` left; B is (n, m)."""
+    return solve_triangle(triangle, solve_triangle(triangle, B, block=block), transposed=True, block=block)
+
+
+def solve_triangle(triangle: Array, B: Array, *, transposed: bool = False, block: int = _BLOCK) -> Array:
+    """L^-1 B, or L^-T B."""
+    n, m = B.shape
+    X = np.array(B, dtype=np.result_type(triangle, B), order="F")
+    _, trsm = _routines(triangle)
+    starts = range(0, n, block)
+    for begin in reversed(starts) if transposed else starts:
+        end = min(begin + block, n)
+        for columns in _parts(m, 2.0 * n * (end - begin)):
+            if transposed:
+                X[begin:end, columns] -= triangle[end:, begin:end].T @ X[end:, columns]
+            else:
+                X[begin:end, columns] -= triangle[begin:end, :begin] @ X[:begin, columns]
+            X[begin:end, columns] = trsm(
+                1.0, triangle[begin:end, begin:end], X[begin:end, columns], lower=1, trans_a=int(transposed)
+            )
+    return X
+
+
+def invert_triangle(triangle: Array, *, block: int = _BLOCK) -> None:
+    """Overwrite L by its inverse, and what is above it by zeros."""
+    n = len(triangle)
+    _, trsm = _routines(triangle)
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        square = np.tril(triangle[begin:end, begin:end])
+        for first in range(0, begin, 4 * block):
+            # The inverse so far is a triangle, too: these columns are zero in the rows before the first.
+            columns = slice(first, min(first + 4 * block, begin))
+            triangle[begin:end, columns] = triangle[begin:end, first:begin] @ triangle[first:begin, columns]
+        for columns in _parts(begin, float((end - begin) ** 2)):
+            triangle[begin:end, columns] = trsm(-1.0, square, triangle[begin:end, columns], lower=1)
+        triangle[begin:end, begin:end] = np.tril(trsm(1.0, square, np.eye(end - begin, dtype=square.dtype), lower=1))
+        triangle[begin:end, end:] = 0.0
+
+
+def inverse(triangle: Array, *, block: int = _BLOCK) -> Array:
+    """Overwrite the factor L of a matrix by the inverse (LL')^-1, both triangles, and return it."""
+    invert_triangle(triangle, block=block)
+    n = len(triangle)
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        rows = np.empty((end - begin, end), triangle.dtype)
+        for columns in _parts(end, 2.0 * (n - begin) * (end - begin)):
+            # The rows that follow need none of the rows before them.
+            rows[:, columns] = triangle[begin:, begin:end].T @ triangle[begin:, columns]
+        triangle[begin:end, :end] = rows
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        triangle[begin:end, end:] = triangle[end:, begin:end].T
+        square = triangle[begin:end, begin:end]
+        square[:] = np.tril(square) + np.tril(square, -1).T
+    return triangle
+
+
+def _routines(matrix: Array) -> tuple[Any, Any]:
+    return la.get_lapack_funcs("potrf", (matrix,)), la.get_blas_funcs("trsm", (matrix,))
+
+
+def _parts(count: int, each: float) -> Iterator[slice]:
+    """Slices of `count` rows or columns, each of which takes so many operations, for one product at a time."""
+    step = max(1, int(min(count, _FLOPS / max(each, 1.0))))
+    for begin in range(0, count, step):
+        yield slice(begin, min(begin + step, count))
+
+
+def product(left: Array, right: Array) -> Array:
+    """left @ right, some rows at a time."""
+    if 2.0 * left.shape[0] * right.size <= _FLOPS:
+        return np.asarray(left @ right)  # which is exactly symmetric where it should be
+    out = np.empty((left.shape[0], right.shape[1]), np.result_type(left, right))
+    for rows in _parts(left.shape[0], 2.0 * right.size):
+        np.matmul(left[rows], right, out=out[rows])
+    return out
+
+
+def solve_general(matrix: Array, B: Array, *, block: int = _BLOCK) -> Array:
+    """A^-1 B for any square matrix A, which is overwritten by its LU factors; rows are exchanged for large pivots.
+
+    Raises LinAlgError where A is singular.
+    """
+    n = len(matrix)
+    getrf: Any = la.get_lapack_funcs("getrf", (matrix,))
+    _, trsm = _routines(matrix)
+    X = np.array(B, dtype=np.result_type(matrix, B), order="C")
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        panel, swaps, failed = getrf(np.asfortranarray(matrix[begin:, begin:end]))
+        if failed:
+            raise la.LinAlgError("the matrix is singular")
+        order = np.arange(begin, n)
+        for at, other in enumerate(swaps):
+            order[[at, other]] = order[[other, at]]
+        moved = np.flatnonzero(order != np.arange(begin, n))
+        for part in (matrix[:, :begin], matrix[:, end:], X):
+            part[begin + moved] = part[order[moved]]
+        matrix[begin:, begin:end] = panel
+        square = panel[: end - begin]
+        for right in (matrix[:, end:], X):
+            for columns in _parts(right.shape[1], 2.0 * (n - begin) * (end - begin)):
+                top = trsm(1.0, square, right[begin:end, columns], lower=1, diag=1)
+                right[begin:end, columns] = top
+                right[end:, columns] -= panel[end - begin :] @ top
+    for begin in reversed(range(0, n, block)):
+        end = min(begin + block, n)
+        for columns in _parts(X.shape[1], 2.0 * n * (end - begin)):
+            X[begin:end, columns] -= matrix[begin:end, end:] @ X[end:, columns]
+            X[begin:end, columns] = trsm(1.0, matrix[begin:end, begin:end], X[begin:end, columns], lower=0)
+    return X

@@ -1,0 +1,295 @@
+"""Embeddings learnt together with their Gaussian interpolator: Algorithm 1 of NSSE for any A with Y'Y = I.
+
+min tr(Y'AY) + μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (10), in turn over Y and the width σ of Ψ = exp(-d²/σ²). Equation numbers are
+those of NSSE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from manifast._gram import median_of_squares
+from manifast._linalg import dense
+from manifast._linalg.copies import unique_rows
+from manifast._linalg.davidson import shifted_product, smallest_coefficients
+from manifast._progress import log, stages
+from manifast._validation import Array
+from manifast.kernels import sq_distances
+from manifast.spectral import LowRankSum, fix_signs, matrix_norm
+
+COARSE = tuple(np.geomspace(0.3, 6.0, 10))  # widths in medians among which the search looks for its bracket
+_REFINE = 6  # widths tried inside the bracket
+_BEYOND = 1.4  # how far the search may leave the grid at its ends
+_PANEL = 256  # rows of the kernel matrix that are made at once
+_SLACK = 0.999  # of a bound, for rounding
+_KEPT_BYTES = 1 << 29  # for factors of the kernel matrix that may serve again
+_FAR = 1e6  # where the constant is moved to, relative to the objective
+
+
+class Interpolator:
+    """Gaussian kernel matrices of one set of rows for any width, and the factors of them that may serve again.
+
+    Repeated rows share one coefficient c, counted once with weight 1/m for m of them: what the smallest solution of
+    ΨC = Y does.
+    """
+
+    def __init__(self, X: Array) -> None:
+        rows = X.astype(np.float64)
+        self.n = len(rows)
+        self.squares = sq_distances(rows)
+        self.median = median_of_squares(self.squares)
+        first, self.groups, counts = unique_rows(rows)
+        self.unique = slice(None) if len(first) == self.n else first
+        self.roots = np.sqrt(counts)
+        self._distinct = self.squares if len(first) == self.n else self.squares[np.ix_(first, first)]
+        self._factors: dict[float, Array | None] = {}
+        self._problems: dict[int, tuple[Any, SmoothProblem]] = {}
+        # All that a search comes back to, or none: large matrices are rather made again than kept.
+        fit = int(_KEPT_BYTES // (8 * self.n**2))
+        self.keep = fit if fit > len(COARSE) else 1
+
+    def problem(self, objective: Any) -> SmoothProblem:
+        """The problem of an objective on these rows; for the same one the same, with all that it keeps."""
+        if id(objective) not in self._problems:
+            made = SmoothProblem(self, objective.A, floor=objective.floor, drop_constant=objective.drop_constant)
+            self._problems[id(objective)] = objective, made
+        return self._problems[id(objective)][1]
+
+    def kernel(self, sigma: float) -> Array:
+        """Ψ, whose columns of repeated rows are one."""
+        psi = _gaussian(self.squares, sigma)
+        return psi if isinstance(self.unique, slice) else psi[:, self.unique] * self.roots
+
+    def make_room(self) -> None:
+        """Let factors go that are too large to be kept beside what follows."""
+        if self.keep == 1:
+            self._factors.clear()
+
+    def factored(self, sigma: float) -> bool:
+        """Whether a factor of Ψ is at hand, so that its cost takes no more than a solve."""
+        return sigma in self._factors
+
+    def coefficients(self, sigma: float, Y: Array) -> Array | None:
+        """Ψ^-1 Y, None where Ψ is singular to working precision."""
+        solved = self._solve(sigma, Y[self.unique])
+        return None if solved is None else solved / self.roots[:, None]
+
+    def spread(self, coef: Array) -> Array:
+        """Coefficients of all rows: copies share one equally."""
+        return np.asarray((coef / self.roots[:, None])[self.groups])
+
+    def cost_bounds(
+        self, mu2: float, mu3: float, widths: list[float], sigma: float, Y: Array, coef: Array
+    ) -> Array:
+        """Lower bounds on the cost of widths, from two products with each kernel matrix instead of a factorisation.
+
+        |Ψ^-1 y|² ≥ (y·v)² / |Ψv|² for any v. It is exact for v = Ψ^-2 y: that of the current width serves all, beside
+        v = y for narrow kernels.
+        """
+        target = Y[self.unique]
+        inner = self._solve(sigma, coef / self.roots[:, None])
+        directions = target if inner is None else np.hstack([target, inner])
+        repeat = directions.shape[1] // target.shape[1]
+        along = np.einsum("ij,ij->j", np.tile(target, repeat), directions)
+        bounds = []
+        for width in widths:
+            lengths = np.zeros(directions.shape[1])
+            for begin in range(0, len(target), _PANEL):
+                rows = slice(begin, begin + _PANEL)
+                image = _gaussian(self._distinct[rows], width) @ directions
+                lengths += np.square(image * self.roots[rows, None]).sum(axis=0)
+            each = np.square(along) / np.maximum(lengths, np.finfo(float).tiny)
+            smallest = each.reshape(repeat, -1).max(axis=0).sum()
+            bounds.append(_SLACK * mu2 * smallest + mu3 / width**2)
+        return np.array(bounds)
+
+    def cost(self, mu2: float, mu3: float, sigma: float, Y: Array) -> float:
+        """The part of (10) that σ changes: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
+        coef = self.coefficients(sigma, Y)
+        return np.inf if coef is None else float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
+
+    def _solve(self, sigma: float, block: Array) -> Array | None:
+        """Ψ^-1 times a block, repeated rows counted once."""
+        if sigma not in self._factors:
+            while len(self._factors) >= self.keep:
+                self._factors.pop(next(iter(self._factors)))
+            psi = np.empty(self._distinct.shape)
+            for begin in range(0, len(psi), _PANEL):  # one triangle is all that a factorisation reads
+                psi[begin : begin + _PANEL, begin:] = _gaussian(self._distinct[begin : begin + _PANEL, begin:], sigma)
+            self._factors[sigma] = psi.T if dense.factor(psi.T) else None
+        factor = self._factors[sigma]
+        return None if factor is None else dense.solve(factor, block)
+
+
+class SmoothProblem:
+    """tr(Y'AY) + μ2 tr(Y'Ψ(σ)^-2 Y) with Y'Y = I, for one A and any width.
+
+    Parameters
+    ----------
+    interpolator : Interpolator
+    A : matrix with `@`
+        Of a `LowRankSum` the low rank sets as many vectors apart from all others.
+    floor : float or None
+        No eigenvalue of A is below; None is a bound by its norm.
+    drop_constant : bool
+        Whether Y is to be orthogonal to the constant, up to a millionth.
+    """
+
+    def __init__(self, interpolator: Interpolator, A: Any, *, floor: float | None, drop_constant: bool) -> None:
+        self.interpolator, self._A = interpolator, A
+        size = matrix_norm(A)
+        self._floor = -size if floor is None else floor
+        self._far = _FAR * size / interpolator.n if drop_constant else 0.0
+        self._products: dict[tuple[float, bool], Array] = {}
+
+    @property
+    def start(self) -> Array:
+        """Vectors near the wanted ones, if any are known."""
+        return self._A.factor if isinstance(self._A, LowRankSum) else np.empty((self.interpolator.n, 0))
+
+    def apply(self, block: Array) -> Array:
+        """A times a block; the constant is moved to the far end where it is to be left out."""
+        image: Array = np.asarray(self._A @ block)
+        return image + self._far * block.sum(axis=0) if self._far else image
+
+    def embed(self, mu2: float, sigma: float, d: int, start: Array) -> tuple[Array, Array, Array]:
+        """Step 4 of Algorithm 1: eigenvalues, coefficients and Y of the smallest eigenvectors of (12)."""
+        self.interpolator.make_room()
+        psi = self.interpolator.kernel(sigma)
+        return smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start)
+
+    def _product(self, psi: Array, sigma: float, d: int) -> Array:
+        """For the preconditioner; without the low rank where more vectors are wanted than that sets apart."""
+        apart = isinstance(self._A, LowRankSum) and d >= self._A.factor.shape[1]
+        key = (sigma, apart)
+        if key not in self._products:
+            if apart:
+                product = shifted_product(lambda block: np.asarray(self._A.sparse @ block), psi, lowest(self._A.sparse))
+            else:
+                product = shifted_product(self.apply, psi, self._floor)
+            if len(self._products) >= self.interpolator.keep - 1:
+                return product
+            self._products[key] = product
+        return self._products[key]
+
+
+def lowest(A: Any) -> float:
+    """A bound below all eigenvalues, by Gershgorin's discs."""
+    diagonal = A.diagonal()
+    return float((diagonal + np.abs(diagonal) - np.asarray(abs(A).sum(axis=1)).ravel()).min())
+
+
+def _gaussian(squares: Array, sigma: float) -> Array:
+    """exp(-d²/σ²) of squared distances."""
+    psi = squares * (-1.0 / sigma**2)
+    return np.exp(psi, out=psi)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What Algorithm 1 ends with: Y and C belong to sigma."""
+
+    values: Array
+    Y: Array
+    coef: Array
+    sigma: float
+    objectives: list[float]
+    sigmas: list[float]
+    settled: bool
+
+
+def alternate(
+    problem: SmoothProblem,
+    mu2: float,
+    mu3: float,
+    d: int,
+    *,
+    sigma: float,
+    candidates: Array | None,
+    max_iter: int,
+    tol: float,
+) -> Fit:
+    """Algorithm 1. With `candidates` None sigma stays; with none in the array it is sought between bracketing widths.
+
+    Every objective is that of (10) at the embedding that belongs to the width of the same place. The free search
+    approaches its end by ever smaller steps: where two follow one another it leaps to where they would end, unless the
+    objective is above what the plain step is known to reach.
+    """
+    start = problem.start
+    objectives: list[float] = []
+    sigmas = [sigma]
+    leap: tuple[float, float] | None = None  # the plain step, and what it reaches at least
+    values, coef, Y = problem.embed(mu2, sigma, d, start)
+    settled = candidates is None
+    for step in range(max_iter + 1):
+        objective = float(values.sum() + mu3 / sigma**2)
+        if leap is not None and objective > leap[1]:
+            sigma = sigmas[-1] = leap[0]
+            values, coef, Y = problem.embed(mu2, sigma, d, start)
+            objective = float(values.sum() + mu3 / sigma**2)
+        objectives.append(objective)
+        if stages():
+            log(f"step {step}, sigma {sigma:.4g}, objective {objective:.8g}")
+        if settled or candidates is None or step == max_iter:
+            break
+        now = float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
+        best, cost = best_width(problem.interpolator, mu2, mu3, Y, coef, sigma, candidates)
+        settled = abs(best - sigma) <= (0.0 if len(candidates) else tol) * sigma
+        if settled:
+            break
+        leap, target = None, best
+        if not len(candidates) and len(sigmas) > 1:
+            ratio = np.log(best / sigma) / np.log(sigma / sigmas[-2])
+            if 0.2 < ratio < 0.95:
+                leap, target = (best, objective - now + cost), sigma * (best / sigma) ** float(1 / (1 - ratio))
+        sigma, start = target, np.hstack([Y, problem.start])
+        sigmas.append(sigma)
+        values, coef, Y = problem.embed(mu2, sigma, d, start)
+    image = fix_signs(Y)
+    turned = np.where(np.einsum("ij,ij->j", image, Y) < 0, -1.0, 1.0)
+    return Fit(values, image, problem.interpolator.spread(coef) * turned, sigma, objectives, sigmas, settled)
+
+
+def best_width(
+    interpolator: Interpolator, mu2: float, mu3: float, Y: Array, coef: Array, sigma: float, candidates: Array
+) -> tuple[float, float]:
+    """Step 5 of Algorithm 1: the width of smallest cost (13) among the candidates and the current one, and that cost.
+
+    Widths whose factors are at hand come first, then the others in the order of lower bounds on their costs, until
+    these are above the best cost: the result is that of trying all. Without candidates a coarse grid brackets the
+    minimum, and a search inside refines it.
+    """
+    costs = {sigma: float(mu2 * np.square(coef).sum() + mu3 / sigma**2)}
+
+    def cost(width: float) -> float:
+        if width not in costs:
+            costs[width] = interpolator.cost(mu2, mu3, width, Y)
+        return costs[width]
+
+    def best() -> float:
+        return min(costs, key=lambda width: (costs[width], width))
+
+    grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
+    for width in filter(interpolator.factored, grid):
+        cost(width)
+    others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
+    bounds = interpolator.cost_bounds(mu2, mu3, others, sigma, Y, coef)
+    for at in np.argsort(bounds, kind="stable"):
+        if bounds[at] > min(costs.values()):
+            break
+        cost(others[at])
+    if not len(candidates):
+        at = grid.index(best())
+        below = grid[at - 1] if at else grid[at] / _BEYOND
+        above = grid[at + 1] if at + 1 < len(grid) else grid[at] * _BEYOND
+        minimize_scalar(
+            lambda t: min(cost(float(np.exp(t))), 1e300),
+            bounds=(np.log(below), np.log(above)),
+            method="bounded",
+            options={"maxiter": _REFINE, "xatol": 1e-4},
+        )
+    return best(), costs[best()]

@@ -1,0 +1,209 @@
+"""Checked training rows as objectives and smoothers see them, and the neighbourhoods and graphs found among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifast._gram import kernel_features
+from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._progress import stage, stages
+from manifast._validation import Array, as_count, is_sparse
+from manifast._warnings import warn
+from manifast.graphs import (
+    bridges_between,
+    connect_components,
+    full_graph,
+    heat_width,
+    knn_graph,
+    l1_graph,
+    n_components_of,
+    nearest,
+)
+
+# What components of a graph mean where labels or paths decide, not eigenvectors of its Laplacian.
+OF_LABELS = "Use a larger n_neighbors if they belong together."
+OF_PATHS = (
+    "Distances between components then run through single edges. Use a larger n_neighbors if they belong together, or "
+    "embed every component on its own."
+)
+
+
+_NEIGHBORS = 10  # of graphs of partly labelled rows, where nobody chose a number
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows X that were checked, scaled by 2^-exponent where squares of them would have left the range of numbers.
+
+    `kernel`: X holds kernel values instead of features; neighbours are found in the space of the kernel.
+    """
+
+    X: Any
+    exponent: int = 0
+    kernel: bool = False
+    columns: int | None = None  # features that a projection may combine, where there is one
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @cached_property
+    def features(self) -> Any:
+        """Rows to measure distances between."""
+        return kernel_features(self.X) if self.kernel else self.X
+
+    def in_units(self, value: Any, power: int) -> Any:
+        """A parameter in (units of the data)^power, in those that the rows were scaled to."""
+        if isinstance(value, Real) and not isinstance(value, bool) and self.exponent:
+            with np.errstate(over="ignore", under="ignore"):
+                return float(np.ldexp(float(value), -power * self.exponent))
+        return value
+
+    def squared(self, ridge: float) -> float:
+        """A ridge in squared units of the data, in those that the rows were scaled to, as far as numbers reach."""
+        return float(np.clip(self.in_units(ridge, 2), 1e-290, 1e290)) if ridge else 0.0
+
+    def heat_width(self, beta: Any) -> float:
+        """The width of heat weights that `beta` stands for."""
+        return heat_width(self.features, self.in_units(beta, 2))
+
+    def neighbor_count(self, value: Any, *, least: int = 1, others: bool = True) -> int:
+        """n_neighbors, checked: at most n - 1, or n where a row counts among its own neighbours."""
+        most = self.n - 1 if others else self.n
+        why = f" for n_samples = {self.n}, n_features = {self.X.shape[1]}"
+        k = as_count(value, "n_neighbors", maximum=most, why=why)
+        if k < least:
+            raise ValueError(f"n_neighbors must be at least {least} for this method. Got {k} instead.")
+        return k
+
+    def neighbors(self, k: int, given: Any = None) -> tuple[Array, Array]:
+        """Distances and indices of the nearest others: the user's own lists, or an exact search."""
+        if given is not None:
+            return neighbor_lists(given, self.n)
+        with stage(f"{k} nearest neighbours of {self.n} rows"):
+            return nearest(self.features, k)
+
+
+def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
+    """The user's own lists of nearest neighbours, checked, without the rows themselves."""
+    shapes = [np.shape(part) for part in given] if isinstance(given, tuple | list) else []
+    if len(shapes) != 2 or shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != n:
+        raise ValueError(f"neighbors must be (distances, indices), both of shape ({n}, k). Got {shapes or given!r}.")
+    distances, indices = np.asarray(given[0]), np.asarray(given[1])
+    if indices.dtype.kind not in "iu":
+        raise ValueError(f"neighbors must be (distances, indices) with integer indices. Got {indices.dtype} second.")
+    if indices.size and not (indices.min() >= 0 and indices.max() < n):
+        raise ValueError(
+            f"neighbors must name rows from 0 to {n - 1}. Got indices from {indices.min()} to {indices.max()}."
+        )
+    itself = indices == np.arange(n)[:, None]
+    if itself.any():
+        if not (itself.sum(axis=1) == 1).all() or indices.shape[1] == 1:
+            raise ValueError(
+                "neighbors must name every row once among its own neighbours, or no row at all. Got lists in which "
+                "only some rows name themselves."
+            )
+        distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
+    return distances, np.ascontiguousarray(indices, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class GraphChoice:
+    """Parameters of a graph of rows: neighbour graphs ("heat", "binary"), "full" or "l1"."""
+
+    kind: str
+    n_neighbors: Any = 8
+    beta: Any = "mean"
+    mode: str = "union"
+    neighbors: Any = None
+    connect: bool = True
+    advice: str | None = None  # what a warning about components says can be done
+
+    def weights(self, rows: Rows) -> tuple[Any, float]:
+        """The graph as it comes, and the width of its heat weights."""
+        X = rows.features
+        if self.kind == "l1":
+            with stage(f"graph of sparse codes of {rows.n} rows"):
+                return l1_graph(X, verbose=stages()), 1.0
+        width = rows.heat_width(self.beta)
+        if self.kind == "full":
+            check_room(rows.n, 3, f"use a graph of neighbours, or {LANDMARKS}")
+            with stage(f"full graph of {rows.n} rows"):
+                return full_graph(X, beta=width), width
+        k = rows.neighbor_count(self._count(rows))
+        lists = rows.neighbors(k, self.neighbors)
+        return knn_graph(X, k, weights=self.kind, beta=width, mode=self.mode, neighbors=lists), width
+
+    def _count(self, rows: Rows) -> Any:
+        """n_neighbors; None is ten, or as many as few rows have, with a warning."""
+        most = rows.n - 1
+        if self.n_neighbors is not None or most >= _NEIGHBORS:
+            return _NEIGHBORS if self.n_neighbors is None else self.n_neighbors
+        warn(f"n_neighbors is cut from its default, {_NEIGHBORS}, to {most}: there are no more.")
+        return most
+
+    def joined(self, rows: Rows) -> tuple[Any, float]:
+        """The same with its components joined, with a warning where there are several."""
+        W, width = self.weights(rows)
+        if self.kind == "full" and np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
+            return W, width
+        weights = "heat" if self.kind == "full" else self.kind
+        return join(W, rows.features, self.connect, weights, width, advice=self.advice), width
+
+
+def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None, *, advice: str | None = None) -> Any:
+    """The graph with its components joined, with a warning where there are several; only the warning by choice."""
+    if not disconnected(W, connect, weights, advice):
+        return W
+    return connect_components(W, X, weights=weights, beta=beta)
+
+
+def find_bridges(W: Any, X: Any, connect: bool) -> Array:
+    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
+    if not disconnected(W, connect, "binary"):
+        return np.empty((0, 2), dtype=np.int64)
+    return bridges_between(W, X)
+
+
+def disconnected(W: Any, connect: bool, weights: str, advice: str | None = None) -> bool:
+    """Whether there are components to join; a warning says what becomes of them."""
+    count = n_components_of(W, weights)
+    if count > 1:
+        warn_components(count, "joined by the shortest missing edges" if connect else "left apart", advice)
+    return connect and count > 1
+
+
+def warn_components(count: int, what: str, advice: str | None = None) -> None:
+    """Say that a graph falls apart, and what to do; by default for embeddings by eigenvectors of the graph."""
+    first = "dimension does" if count == 2 else f"{count - 1} dimensions do"
+    eigenvectors = (
+        f"The first {first} little but tell the components apart. Use a larger n_neighbors if they belong together; "
+        "or embed every component on its own; or use another map that keeps the distances between them, such as Isomap."
+    )
+    warn(f"the graph has {count} connected components, {what}. {eigenvectors if advice is None else advice}")
+
+
+def star_graph(cliques: Array) -> sp.csr_array:
+    """The first of each clique joined to its others: connected where the cliques hang together."""
+    n, k = cliques.shape
+    ends = np.repeat(cliques[:, 0], k - 1), cliques[:, 1:].ravel()
+    return sp.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
+
+
+def without_diagonal(W: Any) -> Any:
+    """A graph without self-loops, which count nowhere; a copy where there are some."""
+    if not W.diagonal().any():
+        return W
+    W = W.copy()
+    if is_sparse(W):
+        W.setdiag(0.0)
+        W.eliminate_zeros()
+    else:
+        np.fill_diagonal(W, 0.0)
+    return W

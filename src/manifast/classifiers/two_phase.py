@@ -1,0 +1,109 @@
+"""Classification by two ridge codes of each new row: TPTSSR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manifast._labels import Labels
+from manifast._linalg import dense as _dense
+from manifast._linalg.systems import factor_with_jitter, spd_solver
+from manifast._threads import one_blas_thread
+from manifast._validation import Array, as_positive
+from manifast.classifiers.base import ScoreClassifier, in_bounds, visible_ridge
+from manifast.kernels import _affine_product
+
+__all__ = ["TPTSSR"]
+
+_CHUNK = 1 << 21  # codes held at once
+
+
+class TPTSSR(ScoreClassifier):
+    """Two-phase test sample sparse representation (Xu et al. 2011).
+
+    A new row x is coded by all training rows, a = argmin |x - Σ_i a_i x_i|² + ridge |a|². A share of the training rows
+    is kept, those with the smallest |x - a_i x_i|, and codes x a second time. The class whose part of the second code
+    leaves the smallest residual wins. Every training row needs a label: -1 is a class like any other.
+
+    Parameters
+    ----------
+    share : float, default 0.05
+        Share of the training rows that are kept for the second code; at least one row is kept.
+    ridge : float, default 0.01
+        Ridge of both codes, more than 0.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+
+    Notes
+    -----
+    `decision_function` is the negative residual of each class. A class of which no row was kept comes last: its score
+    is below the lowest of the others by the norm of the row. The ridge is not scaled with the data; the default is for
+    rows of about unit norm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import TPTSSR
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bool(TPTSSR().fit(X[:1000] / 16, y[:1000]).score(X[1000:] / 16, y[1000:]) > 0.85)
+    True
+    """
+
+    def __init__(self, share: float = 0.05, ridge: float = 0.01) -> None:
+        self.share = share
+        self.ridge = ridge
+
+    def _learn(self, X: Array, labels: Labels) -> None:
+        share = as_positive(self.share, "share")
+        if share > 1:
+            raise ValueError(f"share must be more than 0 and at most 1. Got {self.share!r} instead.")
+        ridge = in_bounds(self._in_units(as_positive(self.ridge, "ridge"), 2))
+        wide = X.astype(np.float64, copy=False)
+        # a = X (X'X + ridge I)^-1 x = (XX' + ridge I)^-1 X x: the smaller of the two systems is solved.
+        tall = X.shape[0] >= X.shape[1]
+        gram = wide.T @ wide if tall else wide @ wide.T
+        ridge = visible_ridge(ridge, gram, "ridge", "a larger ridge, or smaller rows")
+        gram.flat[:: len(gram) + 1] += ridge
+        solve = spd_solver(gram, advice="Use a larger ridge.")
+        self._coder = np.ascontiguousarray(solve(wide.T) if tall else solve(wide).T, dtype=X.dtype)
+        self._X, self._codes, self._ridge = X, labels.codes, ridge
+        self._kept = max(1, round(share * X.shape[0]))
+
+    def _scores(self, X: Array) -> Array:
+        train = self._X.astype(X.dtype, copy=False)
+        turned, coder = np.ascontiguousarray(train.T), self._coder.astype(X.dtype, copy=False)
+        squares = np.einsum("ij,ij->i", train, train)
+        scores = np.empty((len(X), len(self.classes_)))
+        step = max(1, _CHUNK // len(train))
+        with one_blas_thread():  # the systems are small, and results must not depend on the number of threads
+            for begin in range(0, len(X), step):
+                rows = X[begin : begin + step]
+                codes = _affine_product(rows, coder)
+                alone = codes * (codes * squares - 2 * _affine_product(rows, turned))  # |x - a_i x_i|² - |x|²
+                near = np.argsort(alone, axis=1, kind="stable")[:, : self._kept]
+                for at, row in enumerate(rows):
+                    scores[begin + at] = self._compete(row.astype(np.float64), np.sort(near[at]))
+        return scores
+
+    def _compete(self, x: Array, near: Array) -> Array:
+        """Negative residuals of the classes when these training rows code x."""
+        atoms, classes = self._X[near].astype(np.float64), self._codes[near]
+        gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
+        gram.flat[:: len(gram) + 1] += self._ridge
+        factor = factor_with_jitter(gram, warn=False)
+        code = _dense.solve(factor, _affine_product(atoms, x[:, None]))[:, 0]
+        present = np.unique(classes)
+        rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
+        residuals = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        size = max(float(np.sqrt(np.einsum("i,i", x, x))), float(np.finfo(np.float32).tiny))
+        scores = np.full(len(self.classes_), -residuals.max() - size)
+        scores[present] = -residuals
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # codes compare directions, and scikit-learn's checks have two features
+        return tags

@@ -1,0 +1,492 @@
+"""Elastic embedding: margins between labelled rows beside a graph of all rows, smoothed by a ridge regression."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from manifast import objectives
+from manifast._labels import Labels
+from manifast._linalg.condensed import Condensed, mean_degree, shifted, unit
+from manifast._linalg.systems import PenalizedSystem
+from manifast._progress import Progress, stage, stages
+from manifast._rows import Rows
+from manifast._validation import Array, as_count, as_positive
+from manifast._warnings import warn
+from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings.composed import Composed, choice
+from manifast.graphs import mean_sq_distance
+from manifast.maps import LinearMap
+from manifast.objectives.formulas import margins
+from manifast.smoothers import KernelRidge, Ridge, Smoother
+from manifast.solve import embed
+
+__all__ = ["ElasticEmbedding", "ElasticEmbeddingCV"]
+
+GRID = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9)  # of every weight, SEE section 5
+_DEFAULTS = (100.0, 1.0, 10.0)  # λ, μ and γ of ElasticEmbedding
+_CHUNK = 1 << 20  # distances held at once
+
+
+class Elastic(Composed, SupervisedEmbedding):
+    """Base: the regression with weights μ and γ as a smoother, linear with bias or with a kernel without."""
+
+    _unlabelled = True
+
+    def _regression(self, mu: float, gamma: float, **kernel: Any) -> Smoother:
+        """The smoother of SEE (10) or (14): weight μγ and ridge 1/γ."""
+        if self.kernel is None:
+            return Ridge(mu * gamma, ridge=1.0 / gamma)
+        return choice(
+            KernelRidge, self, weight=mu * gamma, ridge=1.0 / gamma, bias=False, **kernel
+        )
+
+    def _dimensions(self, builder: Any, rows: Rows, labels: Labels) -> int:
+        if self.n_components is not None or len(labels.labelled) < rows.n:
+            count = len(labels.labelled) if self.n_components is None else self.n_components
+            return int(builder.dimensions(count, rows, labels))
+        builder.check(rows, labels, labels.count - 1)
+        warn(
+            f"all rows have labels: n_components=None keeps {labels.count - 1} dimensions, the classes less one, as "
+            "one for every labelled row would only repeat the rows. Give n_components to keep more."
+        )
+        return labels.count - 1
+
+    @property
+    def intercept_(self) -> Array:
+        """What the linear map adds to every row (n_components,); kernel maps have no bias."""
+        return self._of_map(LinearMap, "intercept_").intercept  # type: ignore[no-any-return]
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients of the linear map (p, n_components)."""
+        return np.ascontiguousarray(self.components_.T)
+
+
+class ElasticEmbedding(Elastic):
+    """Margin-based semi-supervised elastic embedding (Dornaika and El Traboulsi), linear or with a kernel.
+
+    An embedding of all rows and the map that predicts it, learnt together from a graph of all rows and the labels of
+    some: min tr Z'(L + λM̃ + R)Z with Z'D̃Z = I (SEE eqs. 10 to 15). M̃ and D̃ hold the margins between the classes of the
+    labelled rows, R is what is left of the regression μ(\\|W\\|² + γ\\|XW + 1b' - Z\\|²) once its W and b are optimal.
+
+    Rows that are -1, NaN, None or pandas' NA in y have no label.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        At most the number l of labelled rows, as the constraint holds on these alone; None keeps all l.
+    lam : float, default 100.0
+        Weight λ of the margins between classes. With fewer than all l dimensions a large one pays: then the first
+        classes - 1 columns hold the classes.
+    mu, gamma : float, default 1.0 and 10.0
+        Weights of the regression: μ of all of it, γ of the residual against the size of the coefficients.
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None is the linear map of the features, with bias; kernel maps have none. For "precomputed" X is the kernel
+        matrix, and `transform` takes the kernel of new rows with the training rows.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    n_neighbors : int or None, default None
+        None is 10, or as many as few rows have, with a warning.
+        For the neighbour graphs: an edge joins two rows where either is among the nearest of the other.
+    graph : {"heat", "binary", "full", "l1"} or matrix of shape (n, n), default "heat"
+        Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes, or symmetric
+        affinities of the training rows.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+    connect : bool, default True
+        Join the components of a disconnected graph by the shortest missing edges, with a warning. A given matrix is
+        left as it is.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        Z'D̃Z = I; of the labelled rows alone that is, the others follow from them.
+    eigenvalues_ : array of shape (n_components,)
+        Ascending.
+    coef_ : array of shape (p, n_components), for kernel=None
+    intercept_ : array of shape (n_components,), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    classes_ : array
+
+    Notes
+    -----
+    Unlabelled rows are eliminated: the work is one linear system of all rows with l right-hand sides and an l × l
+    eigenproblem. With all l dimensions λ has no effect on distances, and with one label per class the embedding holds
+    the same as the scores of flexible manifold embedding (FME).
+
+    `transform` of the training rows is the regression of `embedding_`, which it does not interpolate.
+
+    γ is in units of the rows, so their scale matters. For faces under changing light, rows of unit length before and
+    after a whitened PCA and a graph of 5 neighbours raise the accuracy (Extended Yale, 3 labels each) from 62 to 87 %:
+    ``make_pipeline(Normalizer(), PCA(0.98, whiten=True), Normalizer(), ElasticEmbedding(n_neighbors=5))``. Elsewhere
+    that can hurt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import ElasticEmbedding
+    >>> X, y = load_digits(return_X_y=True)
+    >>> some = np.where(np.arange(1000) < 100, y[:1000], -1)
+    >>> ElasticEmbedding(20).fit(X[:1000], some).transform(X[1000:]).shape
+    (797, 20)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        lam: float = 100.0,
+        mu: float = 1.0,
+        gamma: float = 10.0,
+        kernel: str | None = None,
+        sigma: float | None = None,
+        n_neighbors: int | None = None,
+        graph: Any = "heat",
+        beta: Any = "mean",
+        degree: int = 3,
+        coef0: float = 1.0,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.lam = lam
+        self.mu = mu
+        self.gamma = gamma
+        self.kernel = kernel
+        self.sigma = sigma
+        self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.beta = beta
+        self.degree = degree
+        self.coef0 = coef0
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.Margin, self, lam=as_positive(self.lam, "lam"))
+
+    def _smoother(self) -> Smoother | None:
+        return self._regression(as_positive(self.mu, "mu"), as_positive(self.gamma, "gamma"))
+
+
+class ElasticEmbeddingCV(Elastic):
+    """Elastic embedding with its weights, kernel width and dimensions chosen by validation on the labelled rows.
+
+    In turn a part of the labels is hidden, and found again by the nearest of the other labelled rows in the embedding.
+    For one regression, γ and μ, all splits and all λ are problems of the labelled rows alone, which cost next to
+    nothing; linear maps share the factorisation also between regressions of the same μγ.
+
+    Rows that are -1, NaN, None or pandas' NA in y have no label.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        None is chosen, too. A choice of as many as the splits allow means all l.
+    lam, mu, gamma : sequences of floats or float, default (1e-9, 1e-6, ..., 1e9)
+        What λ, μ and γ are chosen from (SEE section 5).
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+    sigma : sequence of floats, float or None, default None
+        Widths of the kernel exp(-d²/sigma²) to choose from; None is sigma² = 2^m times the mean squared distance
+        between rows, m = 1, ..., 6.
+    cv : int, default 5
+        Parts that the labels are split into, at most as many as the smallest class has.
+    n_repeats : int, default 5
+        Times that they are split, each time anew: with few labels a single split says little.
+    target : {"transform", "embedding"}, default "transform"
+        Whether hidden rows are looked for where the map takes them, as for new rows, or where `embedding_` has them.
+    random_state : int, default 0
+        Of the splits.
+    n_neighbors, graph, beta, degree, coef0, connect, neighbors
+        As in `ElasticEmbedding`.
+    verbose : bool or int, default False
+        1 says on stderr how many choices of weights were tried, and the times; 2 also what the solvers do.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        lam, mu, gamma, n_components, and sigma for a Gaussian kernel: what to give to an `ElasticEmbedding`.
+    best_score_ : float
+        Share of hidden labels that were found again.
+    cv_results_ : dict of arrays
+        One entry per choice of weights: lam, mu, gamma, sigma, n_components (the best for these weights) and score.
+    embedding_, eigenvalues_, coef_, intercept_, dual_coef_, classes_
+        Of the elastic embedding with the best parameters and all labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import ElasticEmbeddingCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> some = np.where(np.arange(1000) < 60, y[:1000], -1)
+    >>> search = ElasticEmbeddingCV(mu=(1e-3, 1.0), gamma=(1e-3, 1.0)).fit(X[:1000], some)
+    >>> sorted(search.best_params_)
+    ['gamma', 'lam', 'mu', 'n_components']
+    >>> search.best_score_ > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        lam: Any = GRID,
+        mu: Any = GRID,
+        gamma: Any = GRID,
+        kernel: str | None = None,
+        sigma: Any = None,
+        cv: int = 5,
+        n_repeats: int = 5,
+        target: str = "transform",
+        random_state: int = 0,
+        n_neighbors: int | None = None,
+        graph: Any = "heat",
+        beta: Any = "mean",
+        degree: int = 3,
+        coef0: float = 1.0,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.lam = lam
+        self.mu = mu
+        self.gamma = gamma
+        self.kernel = kernel
+        self.sigma = sigma
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.target = target
+        self.random_state = random_state
+        self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.beta = beta
+        self.degree = degree
+        self.coef0 = coef0
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.Margin, self, lam=1.0)
+
+    def _embed(self, X: Array, y: Labels) -> None:
+        lams, mus, gammas = (_check_grid(getattr(self, name), name) for name in ("lam", "mu", "gamma"))
+        if self.target not in ("transform", "embedding"):
+            raise ValueError(f"target must be 'transform' or 'embedding'. Got {self.target!r} instead.")
+        rows = Rows(X, self._exponent, self.kernel == "precomputed")
+        self._regression(1.0, 1.0, **({} if self.kernel is None else {"sigma": None})).check(rows)
+        builder = self._objective()
+        d = self._dimensions(builder, rows, y)
+        builder.check(rows, y, d)
+        splits = self._splits(y)
+        kernels = self._kernels(rows)
+        L = builder.laplacian(rows)
+        if not splits:
+            warn(
+                "no class has two labelled rows, so that none can be hidden to validate on: the default weights of "
+                "ElasticEmbedding are taken. Label a second row of some classes to choose weights."
+            )
+            lam, mu, gamma, at, self.best_score_ = *_DEFAULTS, 0, np.nan
+            self.cv_results_ = {}
+        else:
+            dimensions = splits[0].dimensions
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
+                with stage(f"validation of {len(kernels) * len(mus) * len(gammas) * len(lams)} choices of weights"):
+                    tried = list(self._tried(rows, y, L, kernels, splits, lams, mus, gammas))
+            lam, mu, gamma, at, best, self.best_score_ = max(tried, key=lambda entry: entry[-1])
+            names = ("lam", "mu", "gamma", "sigma", "n_components", "score")
+            columns = (np.array(column) for column in zip(*tried, strict=True))
+            self.cv_results_ = dict(zip(names, columns, strict=True))
+            widths = np.array([np.nan if sigma is None else np.ldexp(sigma, self._exponent) for sigma in kernels])
+            self.cv_results_["sigma"] = widths[self.cv_results_["sigma"]]
+            if self.n_components is None and best != dimensions[-1]:
+                d = best
+        self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d}
+        sigma = kernels[at]
+        if sigma is not None:
+            self.best_params_["sigma"] = float(np.ldexp(sigma, self._exponent))
+        objective = builder.set_params(lam=lam).assemble(y, rows.n, L)
+        solution = embed(objective, self._prepared(rows, kernels[at], mu, gamma), d)
+        self._keep(rows, builder, objective, solution)
+
+    def _prepared(self, rows: Rows, sigma: float | None, mu: float, gamma: float) -> Any:
+        """The smoother for rows that are scaled already, and so is the width."""
+        width = {} if sigma is None else {"sigma": float(np.ldexp(sigma, rows.exponent))}
+        return self._regression(mu, gamma, **({} if self.kernel is None else {"sigma": None} | width)).prepare(rows)
+
+    def _tried(
+        self, rows: Rows, y: Labels, L: Any, kernels: Any, splits: list[_Split], lams: Any, mus: Any, gammas: Any
+    ) -> Iterator[tuple[float, float, float, int, int, float]]:
+        """λ, μ, γ, the number of the kernel, the best dimensions for these and their score."""
+        dimensions, hidden = splits[0].dimensions, sum(split.count for split in splits)
+        done, top = 0, 0.0
+        report = Progress("choices of weights", len(kernels) * len(mus) * len(gammas) * len(lams))
+        for at, kernel in enumerate(kernels):
+            for mu, gamma, problem in self._regressions(rows, y, L, kernel, mus, gammas):
+                curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / hidden
+                for lam, curve in zip(lams, curves, strict=True):
+                    best = int(np.argmax(curve))
+                    yield lam, mu, gamma, at, int(dimensions[best]), float(curve[best])
+                done, top = done + len(lams), max(top, float(curves.max()))
+                if stages():
+                    report(done, f", best score {top:.4f}")
+
+    def _kernels(self, rows: Rows) -> list[float | None]:
+        """Widths of the kernel to choose from, in units of the scaled rows; None where there is no width to choose."""
+        if self.kernel != "rbf":
+            return [None]
+        if self.sigma is None:
+            mean = mean_sq_distance(rows.X) or 1.0
+            return [float(np.sqrt(2.0**m * mean)) for m in range(1, 7)]
+        return [float(rows.in_units(sigma, 1)) for sigma in _check_grid(self.sigma, "sigma")]
+
+    def _splits(self, labels: Labels) -> list[_Split]:
+        from sklearn.model_selection import RepeatedStratifiedKFold
+
+        parts, repeats = as_count(self.cv, "cv"), as_count(self.n_repeats, "n_repeats")
+        if parts < 2:
+            raise ValueError(f"cv must be at least 2. Got {parts} instead.")
+        several = labels.sizes >= 2
+        if not several.any():
+            return []
+        codes = labels.codes[labels.labelled]
+        # Rows that are alone in their class cannot be hidden: they are always known.
+        hideable, alone = np.flatnonzero(several[codes]), np.flatnonzero(~several[codes])
+        splitter = RepeatedStratifiedKFold(
+            n_splits=min(parts, int(labels.sizes[several].min())), n_repeats=repeats, random_state=self.random_state
+        )
+        pairs = [
+            (np.sort(np.append(hideable[known], alone)), hideable[hidden])
+            for known, hidden in splitter.split(codes[hideable], codes[hideable])
+        ]
+        most = min(len(known) for known, _ in pairs)
+        dimensions = np.arange(1, most + 1)
+        if self.n_components is not None:
+            dimensions = dimensions[min(self.n_components, most) - 1 :][:1]
+        return [_Split(codes, known, hidden, dimensions, self.target == "transform") for known, hidden in pairs]
+
+    def _regressions(
+        self, data: Rows, labels: Labels, L: Any, sigma: float | None, mus: list[float], gammas: list[float]
+    ) -> Iterator[tuple[float, float, Reduced]]:
+        """Every μ and γ with the problem reduced to the labelled rows."""
+        rows = labels.labelled
+        M, D = margins(labels.codes[rows], labels.count)
+        columns, near = unit(data.n, rows), mean_degree(L)
+
+        def reduced(shift: float, weight: float, smoothers: list[Any]) -> list[Reduced]:
+            # Smoothers that differ in their ridges alone share what does not depend on these.
+            system = PenalizedSystem(shifted(L, rows, D, shift), smoothers[0].penalty(weight))
+            first, found = system.inner(columns), []
+            for smoother in smoothers:
+                if smoother is not smoothers[0]:
+                    system = system.with_ridges(smoother.penalty(weight).ridges)
+                response = system.complete(first.copy(), columns)
+                found.append(Reduced(response[rows], smoother.hat(rows) @ response, shift, D))
+            return found
+
+        def both(weight: float, smoothers: list[Any]) -> list[Reduced]:
+            problems = reduced(near, weight, smoothers)
+            shifts = [Condensed(problem.block, M, D, near).far_shift() for problem in problems]
+            far = max((shift for shift in shifts if shift is not None), default=None)
+            if far is None:
+                return problems
+            others = reduced(far, weight, smoothers)
+            return [replace(problem, far=other) for problem, other in zip(problems, others, strict=True)]
+
+        if self.kernel is None:
+            smoother = self._prepared(data, None, 1.0, 1.0).regression
+            products: dict[float, list[tuple[float, float]]] = {}
+            for mu, gamma in product(mus, gammas):
+                products.setdefault(float(f"{mu * gamma:.12g}"), []).append((mu, gamma))
+            for weight, pairs in products.items():
+                problems = both(weight, [smoother.with_ridge(data.squared(1.0 / gamma)) for _, gamma in pairs])
+                yield from ((mu, gamma, problem) for (mu, gamma), problem in zip(pairs, problems, strict=True))
+            return
+        for gamma in gammas:
+            smoother = self._prepared(data, sigma, 1.0, gamma).regression
+            for mu in mus:
+                yield mu, gamma, both(mu * gamma, [smoother])[0]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One regression seen from the labelled rows: P = E'(A + τD̃)^-1 E, and what the map makes of that column space.
+
+    `far` is the same for a larger τ, where one is needed.
+    """
+
+    block: Array
+    image: Array
+    shift: float
+    D: Array
+    far: Reduced | None = None
+
+
+class _Split:
+    """Labels of which some are hidden, and how many of these the others find again."""
+
+    def __init__(self, codes: Array, known: Array, hidden: Array, dimensions: Array, mapped: bool) -> None:
+        self._known, self._hidden, self._mapped, self.dimensions = known, hidden, mapped, dimensions
+        self._answers, self._truth, self.count = codes[known], codes[hidden], len(hidden)
+        self._M, self._D = margins(codes[known], int(codes.max()) + 1)
+
+    def found(self, problem: Reduced, lams: list[float]) -> Array:
+        """Hidden labels that are found again (len(lams), len(dimensions))."""
+        condensed, new = self._hide(problem)
+        if problem.far is not None:
+            far, new = self._hide(problem.far)
+            condensed = condensed.with_far(far)
+        counts = []
+        for lam in lams:
+            _, gallery, mixing = condensed.eigenvectors(lam, int(self.dimensions[-1]))
+            counts.append(self._curve(gallery, new @ mixing))
+        return np.array(counts)
+
+    def _hide(self, problem: Reduced) -> tuple[Condensed, Array]:
+        """The problem without the hidden labels, and what takes its columns to where hidden rows are looked for."""
+        block, known, hidden = problem.block, self._known, self._hidden
+        # Hidden rows are unlabelled: A + τD̃ less what they, and other sizes of the classes, take from the diagonal.
+        change = -(1.0 - 1e-10) * problem.shift * problem.D  # not all of it, in case nothing else holds a hidden row
+        change[known] = problem.shift * (self._D - problem.D[known])
+        turned = la.solve(np.eye(len(block)) + change[:, None] * block, unit(len(block), known), check_finite=False)
+        inside = block @ turned
+        new = problem.image[hidden] @ turned if self._mapped else inside[hidden]
+        return Condensed(inside[known], self._M, self._D, problem.shift), new
+
+    def _curve(self, gallery: Array, queries: Array) -> Array:
+        """Right answers of the nearest neighbour by dimension."""
+        counts = np.zeros(len(self.dimensions), dtype=np.int64)
+        step = max(1, _CHUNK // gallery.size)
+        for begin in range(0, len(queries), step):
+            part = slice(begin, begin + step)
+            distances = queries[part].T[:, :, None] - gallery.T[:, None]
+            np.cumsum(np.square(distances, out=distances), axis=0, out=distances)
+            nearest = np.argmin(distances[self.dimensions - 1], axis=2)
+            counts += np.sum(self._answers[nearest] == self._truth[part], axis=1)
+        return counts
+
+
+def _check_grid(values: Any, name: str) -> list[float]:
+    if np.ndim(values) == 0:
+        return [as_positive(values, name)]
+    if np.ndim(values) != 1 or not len(values):
+        raise ValueError(f"{name} must be a positive number or a sequence of them. Got {values!r} instead.")
+    return [as_positive(value, f"every entry of {name}") for value in values]

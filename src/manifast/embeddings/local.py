@@ -1,0 +1,217 @@
+"""Embeddings by neighbourhoods: each is an objective of `manifast.objectives.local`, with Y'Y = I."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manifast import objectives
+from manifast.embeddings.composed import Composed, choice
+
+__all__ = ["LTSA", "LocalRegressionEmbedding", "LocallyLinearEmbedding"]
+
+
+class LocallyLinearEmbedding(Composed):
+    """Locally linear embedding (Roweis and Saul 2000) with a map for new rows.
+
+    Every row is rebuilt from its nearest others with weights that sum to one; the embedding is rebuilt best by the same
+    weights: the smallest eigenvectors of (I - W)'(I - W) but the constant one, with Y'Y = I.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_neighbors : int, default 8
+    method : {"standard", "modified", "hessian", "ltsa"}, default "standard"
+        One weight vector for every row; several (Zhang and Wang 2006); Hessian eigenmaps (Donoho and Grimes 2003), for
+        which n_neighbors must be more than d(d + 3)/2 for d components; local tangent spaces (Zhang and Zha 2004).
+    reg : float, default 1e-3
+        Regularisation of the weights, relative to the trace of each local Gram matrix.
+    extension : None, str or extension, default None
+        The map for new rows; None is `Reconstruction` with the same neighbours and regularisation.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+        Their sum is the reconstruction error.
+    extension_ : the fitted map
+
+    Notes
+    -----
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less for a smaller `reg`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from manifast import LocallyLinearEmbedding
+    >>> X, _ = make_swiss_roll(1000, random_state=0)
+    >>> LocallyLinearEmbedding(n_neighbors=12).fit(X[:800]).transform(X[800:]).shape
+    (200, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 8,
+        method: str = "standard",
+        reg: float = 1e-3,
+        extension: Any = None,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.method = method
+        self.reg = reg
+        self.extension = extension
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        if self.method not in _METHODS:
+            known = ", ".join(map(repr, _METHODS))
+            raise ValueError(f"method must be one of {known}. Got {self.method!r} instead.")
+        return choice(_METHODS[self.method], self)
+
+
+_METHODS: dict[str, type[objectives.ObjectiveBuilder]] = {
+    "standard": objectives.LLE,
+    "modified": objectives.ModifiedLLE,
+    "hessian": objectives.HessianLLE,
+    "ltsa": objectives.LTSA,
+}
+
+
+class LTSA(Composed):
+    """Local tangent space alignment (Zhang and Zha 2004) with a map for new rows.
+
+    The tangent coordinates of the nearest others of every row are aligned: the smallest eigenvectors of the alignment
+    matrix but the constant one, with Y'Y = I.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_neighbors : int or None, default None
+        More than `n_components`; None is 8, or one and a half times `n_components` where that is more.
+    extension : None, str or extension, default None
+        The map for new rows; None is `Reconstruction` with the same neighbours.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+    extension_ : the fitted map
+
+    Notes
+    -----
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples. A row that is in
+    nobody's neighbourhood is joined to its nearest, with a warning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from manifast import LTSA
+    >>> X, _ = make_swiss_roll(1000, random_state=0)
+    >>> LTSA(n_neighbors=12).fit(X[:800]).transform(X[800:]).shape
+    (200, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | None = None,
+        extension: Any = None,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.extension = extension
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LTSA, self)
+
+
+class LocalRegressionEmbedding(Composed):
+    """Embedding by local regressions alone: the smallest eigenvectors of L_l (LGRM eq. 12) but the constant one.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_neighbors : int or None, default None
+        Size of a clique: a row and its n_neighbors - 1 nearest. None is 8, or one and a half times the
+        dimensions of the local PCA where that is more.
+    gamma_local : float or None, default None
+        Ridge of the local regressions; None is 0, which is stable after the local PCA.
+    local_dim : int or None, default None
+        Dimensions that the local PCA keeps; None is `n_components`.
+    extension : None, str or extension, default None
+        The map for new rows; None is `Reconstruction` with `n_neighbors` neighbours.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph, with a warning.
+    neighbors : (distances, indices), optional
+        The n_neighbors - 1 nearest others of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+    extension_ : the fitted map
+
+    Notes
+    -----
+    `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from manifast import LocalRegressionEmbedding
+    >>> X, _ = make_swiss_roll(1000, random_state=0)
+    >>> LocalRegressionEmbedding(n_neighbors=8).fit(X[:800]).transform(X[800:]).shape
+    (200, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | None = None,
+        gamma_local: float | None = None,
+        local_dim: int | None = None,
+        extension: Any = None,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.gamma_local = gamma_local
+        self.local_dim = local_dim
+        self.extension = extension
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LocalRegression, self)

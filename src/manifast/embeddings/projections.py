@@ -1,0 +1,548 @@
+"""Projections: embeddings that are a linear map of the rows, or a combination of kernel functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manifast import objectives
+from manifast._rows import Rows
+from manifast._validation import as_number, as_positive
+from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings.composed import Composed, choice
+from manifast.smoothers import KernelProjection, KernelRidge, Projection, Ridge, Smoother
+from manifast.solve import Solution
+
+__all__ = ["LDE", "LFDA", "LLTSA", "LPP", "NPE", "SpectralRegression"]
+
+
+class Projecting(Composed):
+    """Base of projections: on the features for kernel=None, or with a kernel."""
+
+    _interpolates = True
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.kernel is None
+
+    def _ridge(self) -> dict[str, Any]:
+        """Ridge of the projection, and whether it is relative."""
+        return {"ridge": as_number(self.alpha, "alpha", minimum=0.0), "relative": False}
+
+    def _smoother(self) -> Smoother | None:
+        if self.kernel is None:
+            return Projection(**self._ridge())
+        return choice(KernelProjection, self, **self._ridge())
+
+
+class LPP(Projecting):
+    """Locality preserving projections (He and Niyogi 2003), linear or with a kernel.
+
+    The linear map y = W'x, or kernel map y = V'k(x), whose image of the training rows is smoothest on the neighbour
+    graph: smallest generalised eigenvectors of X'LX against X'DX, or of KLK against KDK, solved in the range of X or K.
+    The constant is left out where the range holds it.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most the rank of X or K.
+    n_neighbors : int, default 8
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    alpha : float, default 0.0
+        Ridge, alpha I or with a kernel alpha K, added to both sides: the largest of X'WX against X'DX + alpha I.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+    affinity : {"heat", "binary"}, default "heat"
+        Weights of the neighbour graph.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    constraint : {"degree", "identity"}, default "degree"
+        The objective is against the degrees of the graph, or against the identity.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows.
+    eigenvalues_ : array of shape (n_components,)
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : zeros
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import LPP
+    >>> X = load_digits().data
+    >>> LPP(n_components=5).fit(X[:1000]).transform(X[1000:]).shape
+    (797, 5)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 8,
+        kernel: str | None = None,
+        alpha: float = 0.0,
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        affinity: str = "heat",
+        beta: Any = "mean",
+        constraint: str = "degree",
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.alpha = alpha
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+        self.affinity = affinity
+        self.beta = beta
+        self.constraint = constraint
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        check_affinity(self.affinity)
+        return choice(objectives.Laplacian, self)
+
+
+def check_affinity(value: Any) -> None:
+    if value not in ("heat", "binary"):
+        raise ValueError(f"affinity must be 'heat' or 'binary'. Got {value!r} instead.")
+
+
+class NPE(Projecting):
+    """Neighbourhood preserving embedding (He et al. 2005): the objective of LLE, projected.
+
+    The linear map y = W'x, or kernel map, whose image of the training rows is rebuilt best by the weights of LLE:
+    smallest generalised eigenvectors of X'MX against X'X, M = (I - W)'(I - W).
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most the rank of X or K.
+    n_neighbors : int, default 8
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    alpha : float, default 0.0
+        Ridge, alpha I or with a kernel alpha K, added to both sides.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+    reg : float, default 1e-3
+        Regularisation of the weights, relative to the trace of each local Gram matrix.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows.
+    eigenvalues_ : array of shape (n_components,)
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : array of shape (n_components,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import NPE
+    >>> X = load_digits().data
+    >>> NPE(n_components=5).fit(X[:1000]).transform(X[1000:]).shape
+    (797, 5)
+    """
+
+    _sparse = False
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 8,
+        kernel: str | None = None,
+        alpha: float = 0.0,
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        reg: float = 1e-3,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.alpha = alpha
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+        self.reg = reg
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LLE, self)
+
+
+class LLTSA(Projecting):
+    """Linear local tangent space alignment (Zhang et al. 2007): the objective of LTSA, projected.
+
+    The linear map y = W'x + b, or kernel map, that aligns local tangent coordinates best: smallest generalised
+    eigenvectors of X'BX against X'HX, B the alignment matrix; images are centred.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        At most the rank of X or K.
+    n_neighbors : int or None, default None
+        More than `n_components`; None is 8, or one and a half times `n_components` where that is more.
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    alpha : float, default 0.0
+        Ridge, alpha I or with a kernel alpha K, added to both sides.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows.
+    eigenvalues_ : array of shape (n_components,)
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : array of shape (n_components,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_s_curve
+    >>> from manifast import LLTSA
+    >>> X, _ = make_s_curve(1000, random_state=0)
+    >>> LLTSA().fit(X[:800]).transform(X[800:]).shape
+    (200, 2)
+    """
+
+    _sparse = False
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | None = None,
+        kernel: str | None = None,
+        alpha: float = 0.0,
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.alpha = alpha
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LTSA, self)
+
+
+class SpectralRegression(Composed):
+    """Spectral regression (Cai et al. 2007), linear or with a kernel: Laplacian eigenmaps, then ridge regression.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_neighbors : int, default 8
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None regresses on the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    alpha : float, default 0.1
+        Ridge of the regression; more than 0 with a kernel.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+    affinity : {"heat", "binary"}, default "heat"
+        Weights of the neighbour graph.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    constraint : {"degree", "identity"}, default "degree"
+        The objective is against the degrees of the graph, or against the identity.
+    connect : bool, default True
+        Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows: the regression's image of the eigenvectors.
+    eigenvalues_ : array of shape (n_components,)
+        Of Laplacian eigenmaps.
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : array of shape (n_components,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import SpectralRegression
+    >>> X = load_digits().data
+    >>> SpectralRegression(n_components=5, kernel="rbf").fit(X[:1000]).transform(X[1000:]).shape
+    (797, 5)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 8,
+        kernel: str | None = None,
+        alpha: float = 0.1,
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        affinity: str = "heat",
+        beta: Any = "mean",
+        constraint: str = "degree",
+        connect: bool = True,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.alpha = alpha
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+        self.affinity = affinity
+        self.beta = beta
+        self.constraint = constraint
+        self.connect = connect
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    _interpolates = True
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.kernel is None
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        check_affinity(self.affinity)
+        return choice(objectives.Laplacian, self)
+
+    def _regression(self) -> Smoother:
+        if self.kernel is None:
+            return Ridge(ridge=as_number(self.alpha, "alpha", minimum=0.0))
+        return choice(KernelRidge, self, ridge=as_positive(self.alpha, "alpha"))
+
+    def _dimensions(self, builder: Any, rows: Rows, labels: Any) -> int:
+        self._regression().check(rows)
+        return super()._dimensions(builder, rows, labels)
+
+    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+        mapping = self._regression().prepare(rows).fit(solution.Y)
+        super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
+
+
+class Discriminating(Projecting, SupervisedEmbedding):
+    """Base of projections by labels, whose ridge is relative to the scatter within classes."""
+
+    _sparse = False
+
+    def _ridge(self) -> dict[str, Any]:
+        return {"ridge": as_number(self.ridge, "ridge", minimum=0.0), "relative": True}
+
+
+class LDE(Discriminating):
+    """Local discriminant embedding (Chen et al. 2005), linear or with a kernel.
+
+    The linear map y = W'x, or kernel map y = V'k(x), that keeps rows apart from their nearest of other classes while
+    their nearest of the same class stay close: largest generalised eigenvectors of X'L_bX against X'L_wX + ridge, or of
+    KL_bK against KL_wK + ridge.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        None is one less than the classes, or as many as there are directions in which classes differ.
+    n_neighbors : int, default 5
+        Of both graphs: nearest of the same class, cut to its size, and nearest of other classes.
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    ridge : float, default 0.1
+        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
+        matrix has a few large directions, 1e-3 is the safer choice.
+    affinity : {"heat", "binary"}, default "heat"
+        Weights of both graphs.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows.
+    eigenvalues_ : array of shape (n_components,)
+        Scatter between over scatter within, descending. Columns of the map have unit scatter within, ridge included.
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : zeros
+    classes_ : array
+        The labels in order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import LDE
+    >>> X, y = load_digits(return_X_y=True)
+    >>> LDE().fit(X[:1000], y[:1000]).transform(X[1000:]).shape
+    (797, 9)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 5,
+        kernel: str | None = None,
+        ridge: float = 0.1,
+        affinity: str = "heat",
+        beta: Any = "mean",
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.ridge = ridge
+        self.affinity = affinity
+        self.beta = beta
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LDE, self)
+
+
+class LFDA(Discriminating):
+    """Local Fisher discriminant analysis (Sugiyama 2007), linear or with a kernel.
+
+    Fisher's discriminant analysis in which far rows of one class need not come together: with affinities a_ij inside
+    each class c the scatter within has weights a_ij/n_c, the scatter between a_ij(1/n - 1/n_c) inside classes and 1/n
+    across; largest generalised eigenvectors of the second against the first plus a ridge.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        None is one less than the classes, or as many as there are directions in which classes differ.
+    n_neighbors : int, default 7
+        The neighbour, inside the class and cut to its size, whose distance is the local scale of a row.
+    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
+        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
+        kernel of new rows with the training rows.
+    ridge : float, default 0.1
+        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
+        matrix has a few large directions, 1e-3 is the safer choice.
+    affinity : {"local", "heat"}, default "local"
+        exp(-d_ij²/(s_i s_j)) with the local scales s of both rows, as in the paper, or the heat weights exp(-d²/beta).
+    beta : "mean" or float, default "mean"
+        Width of the heat weights; "mean" is the mean squared distance over all pairs of rows.
+    sigma : float or None, default None
+        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
+    degree, coef0 : int and float, default 3 and 1.0
+        Of the polynomial kernel (x·y + coef0)^degree.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+        What the map makes of the training rows.
+    eigenvalues_ : array of shape (n_components,)
+        Scatter between over scatter within, descending. Columns of the map have unit scatter within, ridge included.
+    components_ : array of shape (n_components, p), for kernel=None
+    dual_coef_ : array of shape (n, n_components), for a kernel
+    intercept_ : zeros
+    classes_ : array
+        The labels in order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import LFDA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> LFDA().fit(X[:1000], y[:1000]).transform(X[1000:]).shape
+    (797, 9)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 7,
+        kernel: str | None = None,
+        ridge: float = 0.1,
+        affinity: str = "local",
+        beta: Any = "mean",
+        sigma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.ridge = ridge
+        self.affinity = affinity
+        self.beta = beta
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.LFDA, self)

@@ -1,0 +1,224 @@
+"""Embeddings by classical scaling of distances: Isomap with and without labels, and classical MDS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manifast import objectives
+from manifast._rows import Rows
+from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings.composed import Composed, choice
+from manifast.solve import Solution
+
+__all__ = ["ClassicalMDS", "Isomap", "SupervisedIsomap"]
+
+
+class Isomap(Composed):
+    """Isomap (Tenenbaum et al. 2000), exact or with landmarks, with a map for new rows.
+
+    Classical scaling of the shortest paths through the neighbour graph: leading eigenvectors of -½ H δ² H, times the
+    roots of their eigenvalues.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_neighbors : int, default 8
+    n_landmarks : int or None, default None
+        Scale only the geodesics between that many landmarks and place all other rows by triangulation from them (de
+        Silva and Tenenbaum 2003); None is exact Isomap, which holds an n × n matrix.
+    random_state : int, default 0
+        Which rows become landmarks.
+    extension : None, str or extension, default None
+        The map for new rows; None is `LandmarkIsomap` on the geodesics at hand.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+        Descending.
+    landmarks_ : int array
+        Rows that serve as landmarks; all of them in the exact method.
+    extension_ : the fitted map
+
+    Notes
+    -----
+    `transform` of the training rows equals `embedding_` to rounding: their shortest paths are those of the graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from manifast import Isomap
+    >>> X, _ = make_swiss_roll(1000, random_state=0)
+    >>> Isomap(n_landmarks=100).fit(X[:800]).transform(X[800:]).shape
+    (200, 2)
+    """
+
+    _interpolates = True
+    _sparse = True
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 8,
+        n_landmarks: int | None = None,
+        random_state: int = 0,
+        extension: Any = None,
+        neighbors: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.extension = extension
+        self.neighbors = neighbors
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.Isomap, self)
+
+    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+        super()._keep(rows, builder, objective, solution)
+        self.landmarks_ = objective.source.landmarks
+
+
+class SupervisedIsomap(Composed, SupervisedEmbedding):
+    """Supervised Isomap (Geng et al. 2005), with kernel ridge regression for new rows: IsoKRR.
+
+    Isomap on distances that shrink inside classes and grow between them: √(1 - exp(-d²/β)) for rows of one class and
+    √exp(d²/β) - α for others, before neighbours and geodesics are found.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        None is one less than the classes.
+    n_neighbors : int or None, default None
+        Nearest by the distances above; None is all other rows. With few neighbours classes that lie apart hang together
+        by single edges only, which costs accuracy.
+    alpha : float, default 0.5
+        From 0 to 1: how much nearer rows of different classes may come.
+    beta : "mean" or float, default "mean"
+        "mean" is the squared mean distance over all pairs of rows. The larger, the more rows of a class fall together
+        and classes become equally far from each other: towards an embedding of the labels alone.
+    extension : None, str or extension, default None
+        The map for new rows; None is `KernelRidge`.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+        Descending.
+    extension_ : the fitted map
+    classes_ : array
+        The labels in order.
+
+    Notes
+    -----
+    Holds n × n matrices. Where a graph of few neighbours falls into parts the shortest missing edges by the same
+    distances join them, with a warning.
+
+    References
+    ----------
+    Orsenigo and Vercellis, "Kernel ridge regression for out-of-sample mapping in supervised manifold learning", 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manifast import SupervisedIsomap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SupervisedIsomap().fit(X[::2], y[::2]).transform(X[1::2]).shape
+    (75, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int | None = None,
+        alpha: float = 0.5,
+        beta: Any = "mean",
+        extension: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.beta = beta
+        self.extension = extension
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.ClassIsomap, self)
+
+
+class ClassicalMDS(Composed):
+    """Classical multidimensional scaling (Torgerson 1952), exact or with landmarks, with a map for new rows.
+
+    Leading eigenvectors of -½ H δ² H for the Euclidean distances δ between rows, times the roots of their eigenvalues.
+    New rows are placed by triangulation from the training rows or landmarks.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    n_landmarks : int or None, default None
+        Scale only the distances between that many landmarks and place all other rows by triangulation from them (de
+        Silva and Tenenbaum 2004); None holds an n × n matrix.
+    random_state : int, default 0
+        Which rows become landmarks.
+    extension : None, str or extension, default None
+        The map for new rows; None is triangulation, which is affine in the row.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    eigenvalues_ : array of shape (n_components,)
+        Descending.
+    landmarks_ : int array
+    extension_ : the fitted map
+
+    Notes
+    -----
+    `transform` of the training rows equals `embedding_` to rounding. On plain Euclidean distances the result is that of
+    principal component analysis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manifast import ClassicalMDS
+    >>> X = load_iris().data
+    >>> ClassicalMDS(n_landmarks=30).fit(X[::2]).transform(X[1::2]).shape
+    (75, 2)
+    """
+
+    _interpolates = True
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_landmarks: int | None = None,
+        random_state: int = 0,
+        extension: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.extension = extension
+        self.verbose = verbose
+
+    def _objective(self) -> objectives.ObjectiveBuilder:
+        return choice(objectives.MDS, self)
+
+    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+        super()._keep(rows, builder, objective, solution)
+        self.landmarks_ = objective.source.landmarks

@@ -1,0 +1,102 @@
+"""Maps for new points, f alone: fitted to rows X and any finished embedding Y of them.
+
+Each has `fit(X, Y)` and `predict(X_new)`. A row's prediction has the same bits in any batch and on any number of
+threads; predicting changes nothing. What is fitted is a map of `manifast.maps`, the attribute `map_`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from manifast._linalg.copies import unique_rows
+from manifast._validation import Array
+from manifast.extensions.base import Extension
+from manifast.extensions.gaussian import (
+    RBF,
+    choose_by_loo,
+    interpolate,
+    loo_residuals,
+    merge_copies,
+    rbf_candidates,
+    spread,
+)
+from manifast.extensions.geodesic import LandmarkIsomap, mean_squares
+from manifast.extensions.linear import KernelRidge, Linear
+from manifast.extensions.neighbors import (
+    LatentVariable,
+    Nystrom,
+    Reconstruction,
+    affinity_mean,
+    finite_factors,
+    out_of_reach,
+    refuse_out_of_reach,
+)
+from manifast.extensions.sparse_code import SparseCode, representatives
+
+__all__ = [
+    "EXTENSIONS",
+    "RBF",
+    "Extension",
+    "KernelRidge",
+    "LandmarkIsomap",
+    "LatentVariable",
+    "Linear",
+    "Nystrom",
+    "Reconstruction",
+    "SparseCode",
+    "affinity_mean",
+    "as_extension",
+    "check_rows",
+    "choose_by_loo",
+    "finite_factors",
+    "fit_owned",
+    "interpolate",
+    "loo_residuals",
+    "mean_squares",
+    "merge_copies",
+    "out_of_reach",
+    "rbf_candidates",
+    "refuse_out_of_reach",
+    "representatives",
+    "spread",
+    "unique_rows",
+]
+
+EXTENSIONS: dict[str, type[Extension]] = {
+    "rbf": RBF,
+    "kernel_ridge": KernelRidge,
+    "linear": Linear,
+    "lvm": LatentVariable,
+    "nystrom": Nystrom,
+    "reconstruction": Reconstruction,
+    "landmark_isomap": LandmarkIsomap,
+    "sparse": SparseCode,
+}
+
+
+def fit_owned(extension: Any, X: Any, Y: Array) -> Any:
+    """`extension.fit(X, Y)` for rows that a model owns: an extension of this module keeps them without a copy."""
+    if isinstance(extension, Extension):
+        return extension._learn_rows(*extension._check(X, Y))
+    return extension.fit(X, Y)
+
+
+def as_extension(value: Any) -> Extension:
+    """A fresh, unfitted extension from a short name or an instance."""
+    if isinstance(value, str) and value in EXTENSIONS:
+        return EXTENSIONS[value]()
+    if hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type):
+        made: Extension = clone(value)
+        return made
+    names = ", ".join(map(repr, EXTENSIONS))
+    raise ValueError(
+        f"extension must be None, one of {names}, or an instance with fit and predict. Got {value!r} instead."
+    )
+
+
+def check_rows(extension: Any, n: int) -> None:
+    """Refuse more rows than one of our maps can be fitted to; others know for themselves."""
+    if isinstance(extension, Extension):
+        extension._check_rows(n)

@@ -1,0 +1,71 @@
+"""What all extensions share: the checks of rows and embedding, and a fitted map at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from manifast._threads import blas_for
+from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
+from manifast.graphs import as_rows
+from manifast.maps import Map
+
+
+class Extension(BaseEstimator, ABC):  # type: ignore[misc]
+    """What all extensions share. `map_`, the fitted map, does the work: see `manifast.maps`."""
+
+    map_: Map
+
+    _sparse: ClassVar[bool] = False  # whether X may be a sparse matrix
+
+    def fit(self, X: Any, Y: Any) -> Extension:
+        """Learn the map from rows X (n, p) and their embedding Y (n, d); both are copied."""
+        rows, targets = self._check(X, Y)
+        return self._learn_rows(own(rows, X), own(targets, Y))
+
+    def _learn_rows(self, X: Any, Y: Array) -> Extension:
+        """`fit` from checked rows that nobody else writes to."""
+        self._check_rows(X.shape[0])
+        with whole_or_not_at_all(self), blas_for(X.shape[0]):
+            self.map_ = self._fit(X, Y)
+            self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Embedding of new rows, in their dtype."""
+        rows = self._new_rows(X)
+        if rows.shape[0] == 0:  # shape and dtype are those of any row's
+            return self._image(np.zeros((1, self.n_features_in_), rows.dtype))[:0]
+        return self._image(rows)
+
+    def _new_rows(self, X: Any) -> Any:
+        """New rows, checked against those of the fit."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit(X, Y) first")
+        return self._rows(X, columns=self.n_features_in_)
+
+    def _image(self, rows: Any) -> Array:
+        return self.map_.predict(rows)
+
+    def _check(self, X: Any, Y: Any) -> tuple[Any, Array]:
+        X = self._rows(X, min_rows=1)
+        refuse_masked(Y, "Y")
+        Y = np.asarray(Y)
+        Y = as_matrix(Y[:, None] if Y.ndim == 1 else Y, "Y")
+        if Y.shape[0] != X.shape[0]:
+            raise ValueError(f"Y must have one row per row of X, {X.shape[0]}. Got shape {Y.shape} instead.")
+        return X, Y
+
+    def _rows(self, X: Any, *, min_rows: int = 0, columns: int | None = None) -> Any:
+        return (as_rows if self._sparse else as_matrix)(X, "X", min_rows=min_rows, columns=columns)
+
+    def _check_rows(self, n: int) -> None:
+        """Refuse more rows than can be fitted."""
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: Array) -> Map:
+        """The map of checked rows."""

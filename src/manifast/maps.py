@@ -1,0 +1,399 @@
+"""Fitted maps: what carries new rows into an embedding. Estimators and extensions all end in one of these.
+
+A map holds arrays and a few numbers, and nothing else: `arrays()` and `header()` give them, `restore(header, arrays)`
+makes the same map again. Its rule for dtypes: coefficients are kept in the dtype of the training rows, or in float64
+where rounding of float32 would show in the image (`settle`); products are taken in the wider of the coefficients' and
+the new rows' dtype; the result has the dtype of the new rows. A row's image has the same bits in any batch and on any
+number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifast._gram import Kernel, linear_map, settle
+from manifast._local import _reconstruct
+from manifast._paths import landmark_map
+from manifast._validation import Array, as_matrix, is_sparse
+from manifast.graphs import NearestRows, chunks, nearest, unit_rows
+from manifast.kernels import _affine_product, _distances_between, _heat_mean, _l1_codes, _of_one_dtype
+
+_CHUNK = 1 << 21  # distances held at once
+
+
+class Map(Protocol):
+    """Anything that maps checked rows (m, p) to their images (m, d), in the dtype of the rows."""
+
+    def predict(self, X: Any) -> Array: ...
+
+    def arrays(self) -> dict[str, Array]:
+        """What the map holds, by name."""
+        ...
+
+    def header(self) -> dict[str, Any]:
+        """Its kind and its numbers, as JSON can write them."""
+        ...
+
+
+def restore(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """The map whose `header()` and `arrays()` these are, to the same bits."""
+    kind = header.get("map")
+    if kind not in MAPS:
+        raise ValueError(f"header must name a map, one of {', '.join(map(repr, MAPS))}. Got {kind!r} instead.")
+    return MAPS[kind].restore(header, arrays)
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """y = x·coef + intercept."""
+
+    kind: ClassVar[str] = "linear"
+
+    coef: Array  # (p, d)
+    intercept: Array  # (d,)
+
+    @classmethod
+    def of(cls, X: Any, coef: Array, intercept: Array) -> LinearMap:
+        """The map of training rows X, in their dtype where its image allows that."""
+        if X.dtype == np.float64:
+            return cls(np.ascontiguousarray(coef), np.asarray(intercept, dtype=np.float64))
+        size = float(abs(X).max())
+        image = X[: min(X.shape[0], 1000)] @ coef + intercept
+        dtype = settle(np.asarray(coef) * size, np.asarray(image), X.dtype).dtype
+        return cls(np.ascontiguousarray(coef, dtype=dtype), np.asarray(intercept, dtype=dtype))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> LinearMap:
+        return cls(arrays["coef"], arrays["intercept"])
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind}
+
+    def arrays(self) -> dict[str, Array]:
+        return {"coef": self.coef, "intercept": self.intercept}
+
+    def predict(self, X: Any) -> Array:
+        wide = X if is_sparse(X) else X.astype(np.result_type(X.dtype, self.coef.dtype), copy=False)
+        return linear_map(wide, self.coef, self.intercept).astype(X.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class KernelMap:
+    """y = Σ_i dual_i K(x, x_i) + intercept; `rows` is None where x is a row of kernel values."""
+
+    kind: ClassVar[str] = "kernel"
+
+    kernel: Kernel
+    rows: Array | None
+    dual: Array  # (n, d)
+    intercept: Array  # (d,)
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Array, dual: Array, intercept: Array, image: Array) -> KernelMap:
+        """The map of training rows X whose image is known, in their dtype where the image allows that."""
+        rows = None if kernel.name == "precomputed" else X
+        return cls(kernel, rows, settle(dual, image, X.dtype), np.asarray(intercept, dtype=np.float64))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> KernelMap:
+        return cls(Kernel(**header["kernel"]), arrays.get("rows"), arrays["dual"], arrays["intercept"])
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "kernel": asdict(self.kernel)}
+
+    def arrays(self) -> dict[str, Array]:
+        rows = {} if self.rows is None else {"rows": self.rows}
+        return {**rows, "dual": self.dual, "intercept": self.intercept}
+
+    def predict(self, X: Array) -> Array:
+        return self.kernel.apply(X, self.rows, self.dual, self.intercept).astype(X.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class NeighborMean:
+    """Mean of the images of the nearest training rows, weighted by exp(-distance²/beta), and `factors` times that.
+
+    Weights are relative to the nearest row, so that not all underflow. With `others`, a training row at distance 0 has
+    no part in it. With `weights`, row i also counts `weights[i]` times: y = Σ k_i weights_i y_i / Σ k_i weights_i.
+    """
+
+    kind: ClassVar[str] = "neighbor_mean"
+
+    rows: Any  # (n, p), dense or sparse
+    images: Array  # (n, d)
+    n_neighbors: int | None  # None: all rows
+    beta: float  # infinite: all weigh alike
+    others: bool = False
+    factors: Array | None = None  # (d,)
+    weights: Array | None = None  # (n,), positive
+    _search: NearestRows = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_search", NearestRows(self.rows))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> NeighborMean:
+        return cls(
+            _read_rows(header, arrays),
+            arrays["images"],
+            header["n_neighbors"],
+            np.inf if header["beta"] is None else header["beta"],
+            header["others"],
+            arrays.get("factors"),
+            arrays.get("weights"),
+        )
+
+    def header(self) -> dict[str, Any]:
+        beta = self.beta if np.isfinite(self.beta) else None
+        parameters = {"n_neighbors": self.n_neighbors, "beta": beta, "others": self.others}
+        return {"map": self.kind, **parameters, **_shape_of_sparse(self.rows)}
+
+    def arrays(self) -> dict[str, Array]:
+        optional = {"factors": self.factors, "weights": self.weights}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {**_parts_of_rows(self.rows), "images": self.images, **given}
+
+    def predict(self, X: Any) -> Array:
+        out = np.empty((X.shape[0], self.images.shape[1]), dtype=X.dtype)
+        for rows in _blocks(X.shape[0], self.n_neighbors or self.rows.shape[0]):
+            mean = self._mean(X[rows])
+            out[rows] = mean if self.factors is None else mean * self.factors
+        return out
+
+    def _mean(self, X: Any) -> Array:
+        if self.n_neighbors is None:
+            x, y = _of_one_dtype(as_matrix(X, "X"), self.rows)
+            squares = _distances_between(x, y, 1.0, False)
+            distances, neighbors = np.sqrt(squares.astype(np.float64, copy=False)), None
+        else:
+            distances, neighbors = self._search(self.n_neighbors, X)
+        if self.weights is None:
+            return _heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
+        # Means of weights · images and of the weights themselves have the same sum of k below them.
+        weighted = np.column_stack([self.images * self.weights[:, None], self.weights]).astype(np.float64, copy=False)
+        means = _heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
+        return np.asarray(means[:, :-1] / means[:, -1:])
+
+
+@dataclass(frozen=True)
+class Barycenter:
+    """The combination of nearest training rows that rebuilds x best, its weights summing to one, of their images."""
+
+    kind: ClassVar[str] = "barycenter"
+
+    rows: Array  # (n, p)
+    images: Array  # (n, d)
+    n_neighbors: int
+    reg: float
+    _search: NearestRows = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_search", NearestRows(self.rows))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Barycenter:
+        return cls(arrays["rows"], arrays["images"], header["n_neighbors"], header["reg"])
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "n_neighbors": self.n_neighbors, "reg": self.reg}
+
+    def arrays(self) -> dict[str, Array]:
+        return {"rows": self.rows, "images": self.images}
+
+    def predict(self, X: Array) -> Array:
+        _, neighbors = self._search(self.n_neighbors, X)
+        return _reconstruct(self.rows, self.images, X, neighbors, self.reg).astype(X.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class LandmarkMap:
+    """y = -½ (δ² - mean_sq)·projection, with the geodesics δ of x to landmarks, by way of the nearest training rows."""
+
+    kind: ClassVar[str] = "landmark"
+
+    rows: Any  # (n, p), dense or sparse
+    geodesics: Array  # (n, landmarks)
+    mean_sq: Array  # (landmarks,)
+    projection: Array  # (landmarks, d)
+    n_neighbors: int
+    _search: NearestRows = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_search", NearestRows(self.rows))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> LandmarkMap:
+        rows = _read_rows(header, arrays)
+        return cls(rows, arrays["geodesics"], arrays["mean_sq"], arrays["projection"], header["n_neighbors"])
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "n_neighbors": self.n_neighbors, **_shape_of_sparse(self.rows)}
+
+    def arrays(self) -> dict[str, Array]:
+        fixed = {"geodesics": self.geodesics, "mean_sq": self.mean_sq, "projection": self.projection}
+        return {**_parts_of_rows(self.rows), **fixed}
+
+    def place(self, geodesics: Array) -> Array:
+        """Images of rows whose geodesics to the landmarks are known, (m, landmarks)."""
+        return _affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
+
+    def predict(self, X: Any) -> Array:
+        distances, neighbors = self._search(self.n_neighbors, X)
+        zero = np.zeros(self.projection.shape[1])
+        wide = distances.astype(np.float64)
+        out = landmark_map(wide, neighbors, self.geodesics, self.mean_sq, self.projection, zero)
+        return out.astype(X.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class SparseCodeMap:
+    """Mean of the images of the atoms, weighted by the magnitudes of the sparse code of x (SPARSE eq. 9).
+
+    Where the code is empty it is the image of the nearest atom.
+    """
+
+    kind: ClassVar[str] = "sparse_code"
+
+    atoms: Array  # (atoms, p), prepared
+    images: Array  # (atoms, d)
+    lam: float
+    errors: bool  # whether errors are coded in the identity
+    basis: Array | None  # (m, p), prepared: what errors are coded in instead
+    power: float
+    weights: Callable[[Array], Any] | None  # of the code's entries, instead of |a|^power
+    normalize: bool
+    axes: Array | None  # (features, p): onto which rows are projected first
+    top: int | None
+    near: int | None  # atoms that each row is coded by, its nearest; None: all
+    _dictionary: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        alone = self.basis is None or self.near is not None
+        object.__setattr__(self, "_dictionary", self.atoms if alone else np.concatenate([self.atoms, self.basis]))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> SparseCodeMap:
+        numbers = {name: value for name, value in header.items() if name != "map"}
+        given = {name: arrays.get(name) for name in ("atoms", "images", "basis", "axes")}
+        return cls(weights=None, **{**given, **numbers})
+
+    def header(self) -> dict[str, Any]:
+        if self.weights is not None:
+            raise ValueError(
+                f"weights must be None in a map that is written to a file, which holds no functions. Got "
+                f"{self.weights!r}: use power, or keep the map in memory."
+            )
+        names = ("lam", "errors", "power", "normalize", "top", "near")
+        return {"map": self.kind, **{name: getattr(self, name) for name in names}}
+
+    def arrays(self) -> dict[str, Array]:
+        optional = {"basis": self.basis, "axes": self.axes}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {"atoms": self.atoms, "images": self.images, **given}
+
+    def codes(self, X: Array, *, verbose: bool = False) -> sp.csr_array:
+        """Sparse codes of new rows, one column per atom."""
+        return self._codes(prepared(X, self.axes, self.normalize), verbose)
+
+    def predict(self, X: Array, *, verbose: bool = False) -> Array:
+        rows = prepared(X, self.axes, self.normalize)
+        codes = self._codes(rows, verbose)
+        # Only the images that codes speak of are copied.
+        used, columns = np.unique(codes.indices, return_inverse=True)
+        weights = sp.csr_array((self._weigh(codes.data), columns, codes.indptr), shape=(len(rows), len(used)))
+        images = np.column_stack([self.images[used], np.ones(len(used))]).astype(np.float64, copy=False)
+        sums = np.asarray(weights @ images)
+        empty = ~(sums[:, -1] > 0)
+        if empty.any():
+            _, neighbors = nearest(self.atoms, 1, queries=rows[empty])
+            sums[empty, :-1], sums[empty, -1] = self.images[neighbors[:, 0]], 1.0
+        return np.asarray(sums[:, :-1] / sums[:, -1:], dtype=X.dtype)
+
+    def _weigh(self, entries: Array) -> Array:
+        """Weights of the entries of codes."""
+        if self.weights is None:
+            return np.asarray(np.abs(entries).astype(np.float64) ** self.power)
+        made = np.asarray(self.weights(entries.astype(np.float64)), dtype=np.float64)
+        if made.shape != entries.shape or not (np.isfinite(made).all() and (made >= 0).all()):
+            raise ValueError(
+                f"weights must return one finite number of at least 0 for each of the {len(entries)} entries of codes. "
+                f"Got shape {made.shape}, with values from {made.min(initial=0.0)} to {made.max(initial=0.0)}."
+            )
+        return made
+
+    def _codes(self, rows: Array, verbose: bool) -> sp.csr_array:
+        if not len(rows):
+            return sp.csr_array((0, len(self.atoms)), dtype=np.result_type(rows, self.atoms))
+        parts = [self._code(rows[part]) for part in chunks(len(rows), verbose, "sparse codes")]
+        codes = parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return codes if self.top is None else largest_entries(codes, self.top)
+
+    def _code(self, rows: Array) -> sp.csr_array:
+        if self.near is None:
+            codes = self._in(rows, self._dictionary)
+            return codes if self.basis is None else codes[:, : len(self.atoms)]
+        _, neighbors = nearest(self.atoms, self.near, queries=rows)
+        indptr, columns, values = [0], [], []
+        for row, near in zip(rows, np.sort(neighbors, axis=1), strict=True):
+            atoms = self.atoms[near]
+            code = self._in(row[None], atoms if self.basis is None else np.concatenate([atoms, self.basis]))
+            kept = code.indices < len(near)
+            columns.append(near[code.indices[kept]])
+            values.append(code.data[kept])
+            indptr.append(indptr[-1] + int(kept.sum()))
+        shape = (len(rows), len(self.atoms))
+        return sp.csr_array((np.concatenate(values), np.concatenate(columns), np.array(indptr)), shape=shape)
+
+    def _in(self, rows: Array, dictionary: Array) -> sp.csr_array:
+        x, d = _of_one_dtype(rows, dictionary)
+        return _l1_codes(x, d, errors=self.errors, lam=self.lam)[0]
+
+
+def prepared(X: Array, axes: Array | None, normalize: bool) -> Array:
+    """Rows as sparse codes take them: projected, and of unit norm."""
+    if axes is not None:
+        X = _affine_product(X.astype(axes.dtype, copy=False), axes)
+    return unit_rows(X) if normalize else X
+
+
+def largest_entries(codes: sp.csr_array, top: int) -> sp.csr_array:
+    """Each row with its `top` entries of largest magnitude, the first of equal ones."""
+    rows = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
+    order = np.lexsort((codes.indices, -np.abs(codes.data), rows))
+    rank = np.arange(len(order)) - codes.indptr[rows]
+    kept = np.sort(order[rank < top])
+    indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=codes.shape[0])))
+    return sp.csr_array((codes.data[kept], codes.indices[kept], indptr), shape=codes.shape)
+
+
+MAPS: dict[str, Any] = {
+    made.kind: made for made in (LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, SparseCodeMap)
+}
+
+
+def _parts_of_rows(rows: Any) -> dict[str, Array]:
+    if not is_sparse(rows):
+        return {"rows": rows}
+    return {f"rows_{name}": getattr(rows, name) for name in ("data", "indices", "indptr")}
+
+
+def _shape_of_sparse(rows: Any) -> dict[str, Any]:
+    return {"shape": list(rows.shape)} if is_sparse(rows) else {}
+
+
+def _read_rows(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    if "shape" not in header:
+        return arrays["rows"]
+    parts = tuple(arrays[f"rows_{name}"] for name in ("data", "indices", "indptr"))
+    return sp.csr_array(parts, shape=tuple(header["shape"]))
+
+
+def _blocks(rows: int, width: int) -> Iterator[slice]:
+    step = max(1, _CHUNK // max(1, width))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))

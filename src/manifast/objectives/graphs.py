@@ -1,0 +1,256 @@
+"""Objectives of a graph of all rows: Laplacian eigenmaps and diffusion maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from manifast._labels import Labels
+from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._rows import GraphChoice, Rows, warn_components, without_diagonal
+from manifast._validation import Array, as_number, is_sparse
+from manifast._warnings import warn
+from manifast.extensions import (
+    LatentVariable,
+    Nystrom,
+    SparseCode,
+    affinity_mean,
+    finite_factors,
+    fit_owned,
+    out_of_reach,
+)
+from manifast.graphs import full_graph, n_components_of
+from manifast.kernels import laplacian
+from manifast.objectives import formulas
+from manifast.objectives.base import Objective, ObjectiveBuilder
+
+AFFINITIES = ("heat", "binary", "full", "l1", "precomputed")
+
+
+@dataclass(frozen=True)
+class RowGraph:
+    """A graph of rows and the width of its heat weights; a full graph is not kept but made again from the rows."""
+
+    rows: Rows
+    W: Any
+    width: float | None
+    made_again: bool = False
+
+    def kept(self) -> RowGraph:
+        """What a fitted model keeps of it."""
+        return replace(self, W=None) if self.made_again else self
+
+    @property
+    def weights(self) -> Any:
+        return full_graph(self.rows.features, beta=self.width or "mean") if self.W is None else self.W
+
+
+@dataclass(frozen=True)
+class AffinityMean:
+    """The eigenvector equation with the affinities of new rows to the training rows."""
+
+    Y: Array
+    values: Array
+
+    def predict(self, X: Any) -> Array:
+        return np.asarray(affinity_mean(X, self.Y) * finite_factors(self.values), dtype=X.dtype)
+
+
+class Laplacian(ObjectiveBuilder):
+    """Laplacian eigenmaps (Belkin and Niyogi 2003): L = D - W against D, or against the identity.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 8
+        For the neighbour graphs: an edge joins two rows where either is among the nearest of the other.
+    affinity : {"heat", "binary", "full", "l1", "precomputed"}, default "heat"
+        Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes, or X is the
+        symmetric matrix of weights itself.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    constraint : {"degree", "identity"}, default "degree"
+        Y'DY = I, or Y'Y = I.
+    connect : bool, default True
+        Join the components of a disconnected graph by the shortest missing edges, with a warning.
+    mode : {"union", "mutual"}, default "union"
+        An edge where either row is among the nearest of the other, or only where both are.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    """
+
+    sparse = True
+    natural_name = "nystrom"
+
+    def __init__(
+        self,
+        n_neighbors: int = 8,
+        *,
+        affinity: str = "heat",
+        beta: Any = "mean",
+        constraint: str = "degree",
+        connect: bool = True,
+        mode: str = "union",
+        neighbors: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.affinity = affinity
+        self.beta = beta
+        self.constraint = constraint
+        self.connect = connect
+        self.mode = mode
+        self.neighbors = neighbors
+
+    def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
+        if self.affinity not in AFFINITIES:
+            known = ", ".join(map(repr, AFFINITIES))
+            raise ValueError(f"affinity must be one of {known}. Got {self.affinity!r} instead.")
+        if self.constraint not in ("degree", "identity"):
+            raise ValueError(f"constraint must be 'degree' or 'identity'. Got {self.constraint!r} instead.")
+        if self.affinity == "precomputed" and rows.X.shape[0] != rows.X.shape[1]:
+            raise ValueError(
+                f"X must be a square affinity matrix for affinity='precomputed'. Got shape {rows.X.shape}."
+            )
+
+    def graph(self, rows: Rows) -> RowGraph:
+        """The weights, and the width of heat weights where there is one."""
+        if self.affinity == "precomputed":
+            W = without_diagonal(rows.X)
+            count = n_components_of(W)
+            if count > 1:
+                warn_components(count, "which a precomputed graph leaves as they are")
+            return RowGraph(rows, W, None)
+        choice = GraphChoice(self.affinity, self.n_neighbors, self.beta, self.mode, self.neighbors, self.connect)
+        W, width = choice.joined(rows)
+        made_again = self.affinity == "full" and not is_sparse(W)  # sparse where it had to be joined
+        return RowGraph(rows, W, width, made_again)
+
+    def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
+        graph = self.graph(rows)
+        objective = formulas.laplacian_eigenmaps(graph.weights, self.constraint)
+        return objective.replace(source=graph.kept())
+
+    def _links(self) -> int | None:
+        """Training rows that a new row is joined to: as many as neighbours were given, None for all."""
+        if self.affinity == "full":
+            return None
+        return self.n_neighbors if self.neighbors is None else int(np.shape(self.neighbors[1])[1])
+
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+        if self.affinity == "l1":
+            return fit_owned(SparseCode(), rows.X, Y)
+        if self.constraint == "identity" and self.affinity != "precomputed":
+            links = self._links()
+            return fit_owned(LatentVariable(links or rows.n, objective.source.width), rows.features, Y)
+        lost = out_of_reach(values)
+        if len(lost):
+            warn(
+                f"the eigenvalues of columns {lost.tolist()} are within 1e-3 of 1, where neighbours say nothing of a "
+                "row, as among copies of one row: the Nyström map gives new rows the mean of their neighbours there. "
+                "Use fewer components, more neighbours, or another extension."
+            )
+        if self.affinity == "precomputed":
+            return AffinityMean(Y, values)
+        links, width = self._links(), objective.source.width
+        natural = Nystrom(n_neighbors=links, beta=width, weights="binary" if self.affinity == "binary" else "heat")
+        return natural._learn(rows.features, Y, values, links, width)
+
+
+class Diffusion(ObjectiveBuilder):
+    """Diffusion maps (Coifman and Lafon 2006): eigenvectors of a random walk on the graph, faster ones shrunk.
+
+    Weights k_ij are divided by (q_i q_j)^alpha, q the sums of the rows of k, which takes out the density of the rows.
+    The walk steps along the result, self-loops included; column j is λ_j^t ψ_j with ψ'Dψ / 1'D1 = 1, so that distances
+    are those of the walk after t steps.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default None
+        Neighbour graph with heat weights; None is the full graph.
+    alpha : float, default 0.5
+        From 0 (weights as they are) to 1 (no influence of density).
+    diffusion_time : float, default 1.0
+        t, 0 leaves columns as they are.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    connect : bool, default True
+        Join the components of a disconnected graph by the shortest missing edges, with a warning.
+    neighbors : (distances, indices), optional
+        Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | None = None,
+        *,
+        alpha: float = 0.5,
+        diffusion_time: float = 1.0,
+        beta: Any = "mean",
+        connect: bool = True,
+        neighbors: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.diffusion_time = diffusion_time
+        self.beta = beta
+        self.connect = connect
+        self.neighbors = neighbors
+
+    def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
+        if as_number(self.alpha, "alpha", minimum=0.0) > 1:
+            raise ValueError(f"alpha must be a number from 0 to 1. Got {self.alpha!r} instead.")
+        as_number(self.diffusion_time, "diffusion_time", minimum=0.0)
+        if self.n_neighbors is None and self.neighbors is None:
+            check_room(rows.n, 3, f"use n_neighbors, or {LANDMARKS}")
+        elif self.neighbors is None:
+            rows.neighbor_count(self.n_neighbors)
+
+    def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
+        full = self.n_neighbors is None and self.neighbors is None
+        choice = GraphChoice(
+            "full" if full else "heat", self.n_neighbors, self.beta, neighbors=self.neighbors, connect=self.connect
+        )
+        W, width = choice.joined(rows)
+        W = W.astype(np.float64)
+        sums = np.asarray(W.sum(axis=1)).ravel() + 1.0  # k(x, x) = 1
+        scale = sums ** -float(self.alpha)
+        W = W.multiply(scale[:, None]).multiply(scale).tocsr() if is_sparse(W) else W * scale[:, None] * scale
+        L: Any = laplacian(W)[0] if is_sparse(W) else np.diag(W.sum(axis=1)) - W
+        degrees = np.asarray(W.sum(axis=1)).ravel() + scale**2
+        volume, time = float(degrees.sum()), float(self.diffusion_time)
+
+        def finish(values: Array) -> tuple[Array, Array]:
+            steps = 1.0 - values
+            return steps, np.sqrt(volume) * np.sign(steps) ** round(time) * np.abs(steps) ** time
+
+        links = rows.n if full else rows.neighbor_count(self.n_neighbors or 1)
+        return Objective(L, degrees, finish=finish, source=DiffusionSource(links, width, scale))
+
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+        """ψ(x) = Σ_j w_j ψ_j / (λ Σ_j w_j) with w_j = k(x, x_j) / q_j^alpha: the step of the walk from the new row."""
+        source: DiffusionSource = objective.source
+        weighted = np.column_stack([Y * source.scale[:, None], source.scale]).astype(np.float64)
+        mean = fit_owned(LatentVariable(source.links, source.width), rows.features, weighted)
+        return WalkStep(mean, np.where(np.abs(values) > 1e-12, values, 1.0))
+
+
+@dataclass(frozen=True)
+class DiffusionSource:
+    """How many training rows a row is linked to, the width of the weights, and q^-alpha."""
+
+    links: int
+    width: float
+    scale: Array
+
+
+@dataclass(frozen=True)
+class WalkStep:
+    """The mean over a step of the random walk, divided by the eigenvalues."""
+
+    mean: Any
+    values: Array
+
+    def predict(self, X: Any) -> Array:
+        sums = self.mean.predict(X.astype(np.float64))
+        return np.asarray(sums[:, :-1] / sums[:, -1:] / self.values, dtype=X.dtype)

@@ -1,0 +1,226 @@
+"""Dense factors in blocks of our own, against NumPy; and that large ones neither crash nor hold up Ctrl-C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.linalg import aslinearoperator
+
+from manifast import LPP, Isomap, RBFDiscriminant
+from manifast._linalg import dense as _dense
+from manifast.extensions import KernelRidge
+from manifast.spectral import smallest_eigenvectors
+
+SIZES = [1, 5, 16, 17, 32, 75]
+
+
+def definite(n, dtype, order):
+    G = np.random.default_rng(n).standard_normal((n, n + 3))
+    return np.array(G @ G.T / n + np.eye(n), dtype=dtype, order=order)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", SIZES)
+class TestAgainstNumpy:
+    def test_factor(self, n, dtype, order):
+        A = definite(n, dtype, order)
+        L = A.copy(order="K")
+        L[np.triu_indices(n, 1)] = np.nan  # is not read
+        assert _dense.factor(L, block=16)
+        assert L.dtype == dtype
+        assert np.isnan(L[np.triu_indices(n, 1)]).all()
+        assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=0, atol=200 * np.finfo(dtype).eps)
+
+    def test_solves(self, n, dtype, order):
+        A, B = definite(n, dtype, order), np.random.default_rng(1).standard_normal((n, 3)).astype(dtype)
+        before = B.copy()
+        L = A.copy(order="K")
+        _dense.factor(L, block=16)
+        tolerance = {"rtol": 0, "atol": 500 * np.finfo(dtype).eps}
+        triangle = np.tril(L).astype(np.float64)
+        found = _dense.solve(L, B, block=16)
+        assert found.dtype == dtype
+        assert_allclose(found, np.linalg.solve(A.astype(np.float64), B), **tolerance)
+        assert_allclose(
+            _dense.solve_triangle(L, B, block=16), la.solve_triangular(triangle, B, lower=True), **tolerance
+        )
+        turned = _dense.solve_triangle(L, B, transposed=True, block=16)
+        assert_allclose(turned, la.solve_triangular(triangle.T, B), **tolerance)
+        assert_array_equal(B, before)
+
+    def test_inverses(self, n, dtype, order):
+        A = definite(n, dtype, order)
+        L = A.copy(order="K")
+        _dense.factor(L, block=16)
+        tolerance = {"rtol": 0, "atol": 500 * np.finfo(dtype).eps}
+        triangle = L.copy(order="K")
+        _dense.invert_triangle(triangle, block=16)
+        assert_allclose(triangle, np.linalg.inv(np.tril(L).astype(np.float64)), **tolerance)
+        found = _dense.inverse(L, block=16)
+        assert found is L
+        assert_array_equal(found, found.T)
+        assert_allclose(found, np.linalg.inv(A.astype(np.float64)), **tolerance)
+
+    def test_a_general_matrix(self, n, dtype, order):
+        rng = np.random.default_rng(n)
+        A = np.array(rng.standard_normal((n, n)) + 2 * np.eye(n)[::-1], dtype=dtype, order=order)
+        B = rng.standard_normal((n, 2)).astype(dtype)
+        expected = np.linalg.solve(A.astype(np.float64), B)
+        room = 5000 * np.finfo(dtype).eps * np.abs(expected).max() * np.linalg.cond(A.astype(np.float64))
+        assert_allclose(_dense.solve_general(A.copy(order="K"), B, block=16), expected, rtol=0, atol=room)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_what_is_not_definite_is_told(n):
+    A = definite(n, np.float64, "C")
+    for bad in (-1.0, np.nan):
+        L = A.copy()
+        L[n - 1, n - 1] = bad
+        assert not _dense.factor(L, block=16)
+        L = A.copy()
+        L[0, 0] = bad
+        assert not _dense.factor(L, block=16)
+
+
+def test_a_singular_general_matrix_is_refused():
+    A = np.ones((40, 40))
+    with pytest.raises(la.LinAlgError, match="singular"):
+        _dense.solve_general(A, np.ones((40, 1)), block=16)
+
+
+def test_no_part_is_larger_than_a_step(monkeypatch):
+    monkeypatch.setattr(_dense, "_FLOPS", 1.0)  # one row at a time
+    A, B = definite(50, np.float64, "C"), np.ones((50, 4))
+    L = A.copy()
+    assert _dense.factor(L, block=16)
+    assert_allclose(_dense.solve(L, B, block=16), np.linalg.solve(A, B))
+    assert_allclose(_dense.inverse(L, block=16), np.linalg.inv(A))
+    assert_allclose(_dense.product(A, B), A @ B)
+    assert_allclose(_dense.solve_general(A.copy(), B, block=16), np.linalg.solve(A, B))
+
+
+LARGE = """
+import numpy as np
+from sklearn.decomposition import PCA
+from manifast import OutOfSample
+X = np.random.default_rng(0).standard_normal((17000, 5))
+model = OutOfSample(PCA(2), 'rbf').fit(X)
+print(np.abs(model.transform(X[:500]) - model.embedding_[:500]).max() < 1e-4)
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.process
+def test_seventeen_thousand_rows(run_python):
+    # OpenBLAS 0.3.31 ends the process from 16,000 rows on, on more than one thread.
+    assert run_python(LARGE, timeout=1200, OPENBLAS_NUM_THREADS="2").strip() == "True"
+
+
+INTERRUPTED = """
+import signal, sys, time, warnings
+import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
+import manifast, manifast.spectral
+from manifast._linalg import dense as _dense
+rng = np.random.default_rng(0)
+warnings.simplefilter("ignore")
+{prepare}
+print("ready", flush=True)
+try:
+    while True:
+        {call}
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+"""
+ROWS = "X, y = rng.standard_normal(({n}, 20)), rng.integers(0, 3, {n})"
+MATRIX = "A = np.full((9000, 9000), 1e-6); A.flat[::9001] = 1.0"
+FEW = ROWS.format(n=4000) + "; few = np.where(rng.random(4000) < 0.1, y, -1)"
+
+
+@pytest.mark.heavy
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("prepare", "call"),
+    [
+        (MATRIX, "_dense.factor(A)"),
+        (MATRIX, "_dense.inverse(A)"),
+        (ROWS.format(n=2500), "manifast.NSSE(2).fit(X, y)"),
+        (ROWS.format(n=5000), "manifast.LGRM().fit(X)"),
+        (ROWS.format(n=3000), "manifast.LFDA(kernel='rbf').fit(X, y)"),
+        (ROWS.format(n=4000), "manifast.RBFDiscriminant().fit(X, y)"),
+        (FEW, "manifast.LapRLS(kernel='rbf').fit(X, few)"),
+        ("G = rng.standard_normal((4000, 4000)); A = G + G.T", "manifast.spectral.smallest_eigenvectors(A, 10)"),
+    ],
+    ids=["factor", "inverse", "NSSE", "LGRM", "LFDA", "RBFDiscriminant", "LapRLS", "eigenvectors"],
+)
+@pytest.mark.parametrize("wait", [0.5, 1.5, 3.0])
+def test_ctrl_c_ends_dense_work_within_a_second(seconds_to_interrupt, prepare, call, wait):
+    assert seconds_to_interrupt(INTERRUPTED.format(prepare=prepare, call=call), wait) < 1
+
+
+# Extreme scales and inputs that used to end in other exceptions
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_an_operator_of_extreme_scale(scale):
+    A = np.diag(np.append(np.linspace(0.01, 0.1, 10), np.linspace(1, 2, 490)))
+    operator = aslinearoperator(A)
+    expected = smallest_eigenvectors(operator, 3)[0]
+    scaled = smallest_eigenvectors(scale * operator, 3)[0]
+    assert_allclose(scaled / scale, expected, rtol=1e-9)
+
+
+def test_eigenproblems_without_a_sense_are_refused():
+    operator, A = aslinearoperator(np.eye(10)), np.diag(np.arange(1.0, 7.0))
+    for method in ("dense", "direct", "multilevel"):
+        with pytest.raises(ValueError, match=r"method must be 'auto' or 'lanczos' for a LinearOperator\. Got"):
+            smallest_eigenvectors(operator, 1, method=method)
+    with pytest.raises(ValueError, match=r"A must have at least 1 row\. Got"):
+        smallest_eigenvectors(np.empty((0, 0)), 1)
+    for null in (np.ones((6, 2)), np.column_stack([np.ones(6), 1e-200 * np.ones(6)])):
+        with pytest.raises(ValueError, match=r"null must be linearly independent vectors"):
+            smallest_eigenvectors(A, 1, null=null)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="A must be an operator with finite images"):
+        smallest_eigenvectors(aslinearoperator(np.full((10, 10), np.inf)), 1)
+
+
+@pytest.mark.parametrize("shape", [(15, 20), (20, 15)])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_rows_of_zeros_span_nothing(shape, alpha):
+    with pytest.raises(ValueError, match=r"n_components must be at most 0, the dimensions that X spans\. Got 2"):
+        LPP(alpha=alpha).fit(np.zeros(shape))
+
+
+def test_a_discriminant_of_the_largest_numbers_predicts(rng):
+    y = np.arange(40) % 2
+    X = 1.7e308 * np.clip((2 * y - 1)[:, None] + 0.1 * rng.standard_normal((40, 2)), -1, 1)
+    with np.errstate(all="ignore"):  # scikit-learn adds up all entries to see whether they are finite
+        model = RBFDiscriminant().fit(X, y)
+        assert np.isfinite(model.sigma_)
+        assert model.score(X, y) == 1.0
+
+
+def test_eigenvalues_of_isomap_are_in_range_or_none(rng):
+    X = rng.standard_normal((60, 3))
+    expected = Isomap().fit(X).eigenvalues_
+    assert_allclose(Isomap().fit(X * 2.0**320).eigenvalues_, expected * 2.0**640)
+    for scale in (1e200, 1e-200):
+        model = Isomap().fit(X * scale)
+        assert np.isfinite(model.embedding_).all()
+        with pytest.raises(AttributeError, match="eigenvalues_ are in squared units of X, which leave the range"):
+            _ = model.eigenvalues_
+
+
+def test_polynomial_kernels_refuse_what_leaves_the_range(rng):
+    X = rng.standard_normal((30, 3))
+    model = KernelRidge(kernel="poly").fit(X, X[:, :2])
+    with pytest.raises(
+        ValueError, match=r"X must be rows whose image under the polynomial kernel is finite\. Got row 1"
+    ):
+        model.predict(np.vstack([X[0], 1e200 * X[1]]))
+    for kernel, sentence in (("poly", "degree and coef0 must keep"), ("linear", "X must be rows whose products")):
+        with pytest.raises(ValueError, match=sentence):
+            KernelRidge(kernel=kernel).fit(1e200 * X, X[:, :2])
