@@ -19,6 +19,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from manifast._linalg import dense as _dense
 from manifast._linalg.condensed import condensed_eigenvectors
 from manifast._linalg.interpolation import alternate
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -151,7 +152,7 @@ def _ratios(objective: Objective, features: Features, d: int, exact: bool) -> tu
     F -= F.mean(axis=0)  # scatters do not change, and an offset costs no accuracy
     F, basis = in_span(F)
     images = objective.images(F)
-    within, between = (np.asarray(F.T @ image) for image in images)
+    within, between = (_dense.product(F.T, image) for image in images)
     size, apart = float(np.trace(within)), float(np.trace(between))
     if size <= _NOTHING * apart:  # no class has two different rows: nothing within to be relative to
         size = apart or 1.0

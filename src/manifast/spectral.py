@@ -393,7 +393,7 @@ class _Problem:
 
     def _solver(self, shift: float, n_threads: int | None) -> Operator:
         if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray):
-            shifted = np.array(_as_array(self.A))
+            shifted = _dense.copied(_as_array(self.A))
             if self.B is None:
                 shifted.flat[:: self.n + 1] += shift
             else:

@@ -19,6 +19,8 @@ from manifast._validation import Array
 
 _BLOCK = 256  # rows and columns that LAPACK factors at once
 _FLOPS = 1e9  # of one product: hundredths of a second, ten times that where others use the cores
+_NUMBERS = 1e6  # written at once: fresh memory takes a thousandth of a second per megabyte on some machines
+_PIVOTS = 64  # columns that a pivoted factorisation brings up to date at once
 
 
 def jitters(size: float, n: int, steps: int = 12) -> list[float]:
@@ -49,6 +51,56 @@ def factor(matrix: Array, *, block: int = _BLOCK) -> bool:
             trsm(1.0, square, panel[end - begin :][rows].T, lower=1, overwrite_b=1)  # in place: its columns are whole
         matrix[begin:, begin:end] = panel
     return True
+
+
+def copied(matrix: Array) -> Array:
+    """A copy in the same order, some rows at a time."""
+    out = np.empty_like(matrix)
+    source, target = (matrix, out) if out.flags.c_contiguous else (matrix.T, out.T)
+    for rows in _parts(len(source), float(source.shape[1]), _NUMBERS):
+        target[rows] = source[rows]
+    return out
+
+
+def add(matrix: Array, other: Any) -> None:
+    """Add a symmetric matrix, dense or sparse, to a dense one in place, some rows at a time."""
+    for rows in _parts(len(matrix), float(len(matrix)), _NUMBERS):
+        part = other[rows]
+        matrix[rows] += part if isinstance(part, np.ndarray) else part.toarray()
+
+
+def low_rank(matrix: Array, tolerance: float, most: int) -> Array | None:
+    """Z (n, r) with ZZ' = A but for at most `tolerance` per diagonal entry; None where r would be more than `most`.
+
+    Cholesky factorisation of a positive semidefinite matrix with diagonal pivoting. Columns of the `_PIVOTS` rows with
+    the largest remaining diagonal entries are brought up to date together, by one product. A row of these is the pivot
+    while its entry is at least half of the largest of all rows.
+    """
+    n = len(matrix)
+    factor, rank = np.zeros((n, min(n, 2 * _PIVOTS))), 0
+    left = np.array(matrix.diagonal())  # of the diagonal
+    while float(left.max(initial=0.0)) > tolerance:
+        rows = np.argpartition(-left, min(_PIVOTS, n) - 1)[:_PIVOTS]
+        columns = matrix[rows] - product(factor[rows, :rank], factor[:, :rank].T)
+        begin = rank
+        while True:
+            at = int(left[rows].argmax())
+            pivot, value = rows[at], float(left[rows[at]])
+            if value <= tolerance or value < 0.5 * float(left.max()):
+                break
+            if rank == most:
+                return None
+            if rank == factor.shape[1]:
+                factor = np.hstack([factor, np.zeros((n, min(n - rank, rank)))])
+            column = columns[at] - factor[:, begin:rank] @ factor[pivot, begin:rank]
+            column[left == -np.inf] = 0.0  # rows that were pivots before
+            column /= np.sqrt(value)
+            column[pivot] = np.sqrt(value)
+            left -= column**2
+            left[pivot] = -np.inf
+            factor[:, rank] = column
+            rank += 1
+    return np.ascontiguousarray(factor[:, :rank])
 
 
 def solve(triangle: Array, B: Array, *, block: int = _BLOCK) -> Array:
@@ -115,9 +167,9 @@ def _routines(matrix: Array) -> tuple[Any, Any]:
     return la.get_lapack_funcs("potrf", (matrix,)), la.get_blas_funcs("trsm", (matrix,))
 
 
-def _parts(count: int, each: float) -> Iterator[slice]:
+def _parts(count: int, each: float, most: float | None = None) -> Iterator[slice]:
     """Slices of `count` rows or columns, each of which takes so many operations, for one product at a time."""
-    step = max(1, int(min(count, _FLOPS / max(each, 1.0))))
+    step = max(1, int(min(count, (_FLOPS if most is None else most) / max(each, 1.0))))
     for begin in range(0, count, step):
         yield slice(begin, min(begin + step, count))
 

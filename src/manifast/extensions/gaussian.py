@@ -235,7 +235,7 @@ def loo_residuals(psi: Array, Y: Array, counts: Array, ridges: list[float]) -> I
     Y = root * Y
     if len(ridges) <= _FEW_RIDGES or n > _EIGEN_ROWS:
         for ridge in ridges:
-            shifted = psi.copy()
+            shifted = _dense.copied(psi)
             shifted.flat[:: n + 1] += ridge
             if not _dense.factor(shifted):
                 yield None

@@ -21,7 +21,6 @@ from manifast._linalg import dense as _dense
 from manifast._linalg.penalties import RidgePenalty
 from manifast._linalg.pencils import as_dense
 from manifast._rows import Rows
-from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_number, as_positive, is_sparse
 from manifast._warnings import warn
 from manifast.maps import KernelMap, LinearMap, Map
@@ -50,7 +49,7 @@ class KernelRidgeSmoother:
             # γ (ZZ' + γI)^-1 = I - Z (Z'Z + γI)^-1 Z'
             return RidgePenalty(weight, self._low, np.full(self._low.shape[1], self._ridge)).added_to(A)
         penalty = self._dense_penalty(weight)
-        penalty += A if isinstance(A, np.ndarray) else A.toarray()
+        _dense.add(penalty, A if is_sparse(A) else as_dense(A))
         return penalty
 
     def penalty(self, weight: float) -> Any:
@@ -61,7 +60,7 @@ class KernelRidgeSmoother:
         return RidgePenalty(weight, *_with_bias(factor, ridges)) if self._bias else RidgePenalty(weight, factor, ridges)
 
     def _dense_penalty(self, weight: float) -> Array:
-        penalty = _dense.inverse(self._factor.copy(order="K"))
+        penalty = _dense.inverse(_dense.copied(self._factor))
         penalty *= weight * self._ridge
         if self._bias:
             # H commutes with HKH, and rows of the inverse sum to 1/γ: this centres both sides
@@ -97,7 +96,7 @@ def _factor(matrix: Array, ridge: float) -> Array:
     """Lower Cholesky factor of matrix + ridge, with the smallest jitter that makes it succeed and a warning of that."""
     size = float(matrix.diagonal().max(initial=0.0))
     for jitter in (0.0, *(len(matrix) * np.finfo(float).eps * size * 10.0**e for e in range(8))):
-        shifted = np.array(matrix)
+        shifted = _dense.copied(matrix)
         shifted.flat[:: len(shifted) + 1] += ridge + jitter
         if not _dense.factor(shifted):
             continue
@@ -123,21 +122,16 @@ _LOW_RANK_ROWS = 1000  # below, dense factorisations are as fast
 def low_rank_factor(K: Array, ridge: float) -> Array | None:
     """Z (n, r) with ZZ' = K up to what is small against the ridge, None where r is not well below n.
 
-    Pivoted Cholesky. Whether it pays is tried on a quarter of the rows first, whose rank must fall short.
+    Whether it pays is tried on a quarter of the rows first, whose rank must fall short.
     """
     n = len(K)
     tolerance = 1e-12 * float(K.diagonal().max())
     if n < _LOW_RANK_ROWS or n * tolerance > 1e-4 * ridge:
         return None
-    for step, limit in ((4, 0.9), (1, 0.3)):
-        part = K[::step, ::step]
-        with one_blas_thread():  # columns are eliminated one by one
-            triangle, order, rank, _ = la.lapack.dpstrf(np.array(part, order="F"), tol=tolerance, lower=1)
-        if rank > limit * len(part):
-            return None
-    factor = np.zeros((n, rank))
-    factor[order - 1] = np.tril(triangle[:, :rank])
-    return factor
+    quarter = np.ascontiguousarray(K[::4, ::4])
+    if _dense.low_rank(quarter, tolerance, int(0.9 * len(quarter))) is None:
+        return None
+    return _dense.low_rank(K, tolerance, int(0.3 * n))
 
 
 class LinearRidgeSmoother:
@@ -227,7 +221,10 @@ class RidgeRegression:
         if drop_constant:
             return self.regression.add_penalty(A, weight)
         penalty = self.regression.penalty(weight)
-        return penalty.added_to(A) if isinstance(penalty, RidgePenalty) else penalty + as_dense(A)
+        if isinstance(penalty, RidgePenalty):
+            return penalty.added_to(A)
+        _dense.add(penalty, A if is_sparse(A) else as_dense(A))
+        return penalty
 
     def penalty(self, unit: float) -> Any:
         """unit · weight · R, a `RidgePenalty` or an array."""
