@@ -1,4 +1,4 @@
-"""Helpers that all tests share: instruction sets, the image sets, and code that needs a process of its own."""
+"""Fixtures that all tests share: instruction sets, the image sets, and code that needs a process of its own."""
 
 from __future__ import annotations
 
@@ -22,36 +22,6 @@ from manifast._core import dispatch  # noqa: E402
 SANITIZED = bool(os.environ.get("MANIFAST_SANITIZED"))
 
 
-# Python on top of kernels that have tests of their own.
-ABOVE_THE_KERNELS = (
-    "test_architecture",
-    "test_cli",
-    "test_composed",
-    "test_csrc",
-    "test_dense",
-    "test_discriminants",
-    "test_embeddings",
-    "test_estimator_checks",
-    "test_import",
-    "test_labels",
-    "test_memory",
-    "test_metrics",
-    "test_model_selection",
-    "test_nsse",
-    "test_out_of_sample",
-    "test_ownership",
-    "test_progress",
-    "test_propagation",
-    "test_rbf_discriminant",
-    "test_semisupervised",
-    "test_supervised",
-    "test_supervised_isomap",
-    "test_systems",
-    "test_theory",
-    "test_warnings",
-)
-
-
 def pytest_addoption(parser):
     parser.addoption("--heavy", action="store_true", help="also run the tests marked heavy: minutes or gigabytes")
 
@@ -64,12 +34,9 @@ def pytest_collection_modifyitems(config, items):
     if not SANITIZED:
         return
     skip = pytest.mark.skip(reason="under the sanitizers: forks, measures memory, or needs a plain interpreter")
-    above = pytest.mark.skip(reason="under the sanitizers: adds nothing to the tests of the kernels but minutes")
     for item in items:
         if item.get_closest_marker("process"):
             item.add_marker(skip)
-        if item.module.__name__ in ABOVE_THE_KERNELS:
-            item.add_marker(above)
 
 
 @pytest.fixture
@@ -131,13 +98,6 @@ def small_images(data_dir):
         return X / np.linalg.norm(X, axis=1, keepdims=True) if unit else X, data["labels"]
 
     return load
-
-
-def split_classes(y, per_class, seed):
-    """Training rows, so many of each class, and the others."""
-    rng = np.random.default_rng(seed)
-    train = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:per_class] for c in np.unique(y)])
-    return train, np.setdiff1d(np.arange(len(y)), train)
 
 
 @pytest.fixture

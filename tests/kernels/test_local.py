@@ -2,20 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from helpers import X10, check_matrix, nearest, roll, same_bits
 
 from manifast._local import alignment_matrix, barycenter_weights, lle_matrix, reconstruct
 
 DTYPES = [np.float32, np.float64]
-
-
-def nearest(X, k, queries=None):
-    """The k nearest rows of X by a plain sort; without queries a row is not its own neighbour."""
-    Q = X if queries is None else queries
-    d = np.linalg.norm(Q[:, None].astype(float) - X[None], axis=2)
-    if queries is None:
-        np.fill_diagonal(d, np.inf)
-    return np.argsort(d, axis=1, kind="stable")[:, :k]
 
 
 def plain_weights(X, neighbors, queries, reg=1e-3):
@@ -49,31 +40,6 @@ def plain_alignment(X, cliques, dim, gamma=0.0):
         factor = np.where(kept, s**2 / np.where(kept, s**2 + gamma, 1), 0)
         M[np.ix_(clique, clique)] += H - (U * factor) @ U.T
     return M
-
-
-def check_matrix(M, wanted, tolerance=1e-12):
-    """Values, and the promises on form: canonical CSR, exactly symmetric, rows sum to zero, no negative eigenvalue."""
-    n = len(wanted)
-    assert isinstance(M, sp.csr_array) and M.shape == (n, n) and M.dtype == np.float64
-    assert M.indices.dtype == M.indptr.dtype == np.int32
-    form = sp.csr_array((M.data, M.indices, M.indptr), shape=M.shape)  # without the flags we set ourselves
-    assert form.has_canonical_format
-    dense = M.toarray()
-    size = max(1.0, np.abs(wanted).max())  # blocks have entries of size 1, but may cancel
-    np.testing.assert_allclose(dense, wanted, rtol=0, atol=tolerance * size)
-    np.testing.assert_array_equal(dense, dense.T)
-    assert np.abs(dense.sum(axis=1)).max() <= 1e-12 * size
-    assert np.linalg.eigvalsh(dense).min() >= -1e-12 * n * size
-
-
-def same_bits(A, B):
-    for name in ("indptr", "indices", "data"):
-        np.testing.assert_array_equal(getattr(A, name).view(np.uint8), getattr(B, name).view(np.uint8))
-
-
-def roll(rng, n):
-    t = rng.uniform(3, 12, n)
-    return np.c_[t * np.cos(t), rng.uniform(0, 20, n), t * np.sin(t)]
 
 
 # Weights and reconstruction
@@ -359,9 +325,6 @@ def test_matrices_do_not_depend_on_threads_or_layout(level, rng, dtype):
 
 
 # Checks at the door
-
-
-X10 = np.arange(30.0).reshape(10, 3) ** 1.5
 
 
 @pytest.mark.parametrize(

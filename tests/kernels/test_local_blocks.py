@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.linalg as la
-from test_local import X10, check_matrix, nearest, roll, same_bits
+from helpers import X10, check_matrix, nearest, roll, same_bits
 
 from manifast._local import alignment_matrix, hessian_matrix, lle_matrix, modified_lle_matrix
 from manifast.objectives import formulas as objectives

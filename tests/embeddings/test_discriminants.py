@@ -8,7 +8,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy.linalg as la
-from conftest import split_classes
+from helpers import split_classes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
