@@ -49,7 +49,7 @@ def smallest_coefficients(
         Residuals count in the norm of the preconditioner, relative to that of the vectors.
     """
     n, m = phi.shape
-    factor = _factor(product, weight)
+    factor, _ = _dense.factor_jittered(product, "the shifted eigenproblem", ridge=weight)  # of a preconditioner only
     width = min(k + _GUARD, m)
     guess = np.random.default_rng(0).standard_normal((n, width))
     if start is not None:
@@ -117,18 +117,6 @@ def shifted_product(apply: Callable[[Array], Array], phi: Array, floor: float) -
         columns = phi[:, begin:end]
         product[begin:, begin:end] = _dense.product(phi[:, begin:].T, apply(columns) + _shift(floor) * columns)
     return product
-
-
-def _factor(product: Array, weight: float) -> Array:
-    """Lower Cholesky factor of product + weight I; what rounding took from it is given back as weight."""
-    diagonal = product.diagonal()
-    unit = len(product) * np.finfo(float).eps * float(diagonal.max())
-    for jitter in (0.0, *(unit * 10.0**e for e in range(-2, 8))):
-        trial = product.copy(order="F")
-        trial.flat[:: len(product) + 1] = diagonal + (weight + jitter)
-        if _dense.factor(trial):
-            return trial
-    raise la.LinAlgError("the eigenproblem is not bounded below: the floor is not one")
 
 
 def _orthonormal(phi: Array, C: Array, basis: Array, images: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ triangle is read. Nothing but panels is copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,36 @@ _NUMBERS = 1e6  # written at once: fresh memory takes a thousandth of a second p
 _PIVOTS = 64  # columns that a pivoted factorisation brings up to date at once
 
 
-def jitters(size: float, n: int, steps: int = 12) -> list[float]:
-    """What is tried on the diagonal of a matrix that rounding leaves singular: 0, then ever more of `size`."""
-    return [0.0, *(n * float(np.finfo(float).eps) * size * 10.0**e for e in range(steps))]
+def smallest_jitter(succeeds: Callable[[float], bool], size: float, n: int, what: str) -> float:
+    """The smallest jitter with which a factorisation succeeds: 0, or rounding of a matrix (n, n) of that `size`.
+
+    Rounding is n ε size and up to 10^7 times that. Beyond, LinAlgError says that `what` is not positive semidefinite.
+    """
+    jitter = 0.0
+    for jitter in (0.0, *(n * float(np.finfo(float).eps) * size * 10.0**e for e in range(8))):
+        if succeeds(jitter):
+            return jitter
+    raise la.LinAlgError(
+        f"{what} must be positive semidefinite. Got one that is not, even with {jitter:.1g} added to its diagonal."
+    )
+
+
+def factor_jittered(matrix: Array, what: str, *, ridge: float = 0.0, size: float | None = None) -> tuple[Array, float]:
+    """The Cholesky factor of matrix + (ridge + jitter) I as `factor` leaves it, and the jitter: see `smallest_jitter`.
+
+    `size` is that of the largest diagonal entry unless it is given. The matrix is kept as it is.
+    """
+    raised = matrix
+
+    def succeeds(jitter: float) -> bool:
+        nonlocal raised
+        raised = copied(matrix)
+        raised.flat[:: len(raised) + 1] += ridge + jitter
+        return factor(raised)
+
+    size = float(matrix.diagonal().max(initial=0.0)) if size is None else size
+    jitter = smallest_jitter(succeeds, size, len(matrix), what)
+    return raised, jitter
 
 
 def factor(matrix: Array, *, block: int = _BLOCK) -> bool:

@@ -71,17 +71,11 @@ def largest_ratios(between: Array, within: Array, d: int, size: float) -> tuple[
 
     Where `within` is singular the smallest jitter that helps is added, in units of `size`, with a warning.
     """
-    q = len(between)
-    for jitter in dense.jitters(size, q):
-        raised = np.array(within)
-        raised.flat[:: q + 1] += jitter
-        if not dense.factor(raised):
-            continue
-        values, vectors = largest_against(between, raised, d)
-        if jitter:
-            warn(f"the scatter within classes is singular: {jitter:.1g} was added to its diagonal. Use a larger ridge.")
-        return fix_signs(vectors), values
-    raise la.LinAlgError("the scatter within classes must be positive semidefinite")
+    triangle, jitter = dense.factor_jittered(within, "the scatter within classes", size=size)
+    values, vectors = largest_against(between, triangle, d)
+    if jitter:
+        warn(f"the scatter within classes is singular: {jitter:.1g} was added to its diagonal. Use a larger ridge.")
+    return fix_signs(vectors), values
 
 
 def largest_against(A: Array, triangle: Array, d: int) -> tuple[Array, Array]:

@@ -47,6 +47,7 @@ _LAPLACIAN_ROWS = 30_000  # beyond, ordering the columns takes longer than solvi
 _GROUNDED = 1e-12  # what a component's rows must add up to, relative to its diagonal, to be clear of rounding
 
 
+_SYSTEM = "the system of the graph"
 _A_BETTER_GRAPH = "Use a graph in which every row reaches a label, by weights that are not too far apart."
 _LARGER_WEIGHTS = "Use larger mu or gamma, or a graph in which every row reaches a label."
 
@@ -89,14 +90,16 @@ def spd_solver(
         method = "sparse factor" if cholesky.feasible else "dense factor" if small else "iteration"
         log(f"spd_solver: n = {S.shape[0]}, {method}")
     if cholesky.feasible:
-        for jitter in _jitters(float(S.diagonal().max(initial=0.0)), S.shape[0]):
+
+        def factored(jitter: float) -> bool:
             try:
                 cholesky.factor(S, jitter)
             except la.LinAlgError:
-                continue
-            _report(jitter, advice)
-            return lambda block: cholesky.solve(np.ascontiguousarray(block))
-        raise _not_definite()
+                return False
+            return True
+
+        _report(_dense.smallest_jitter(factored, float(S.diagonal().max(initial=0.0)), S.shape[0], _SYSTEM), advice)
+        return lambda block: cholesky.solve(np.ascontiguousarray(block))
     if small:
         return _dense_solver(S.toarray(), advice)
     return _iteration(S, ground, advice, n_threads, verbose)
@@ -160,7 +163,8 @@ class PenalizedSystem:
     def _set_ridges(self, ridges: Array) -> None:
         core = self._product + np.diag(ridges)
         self._scale = 1.0 / np.sqrt(np.maximum(core.diagonal(), np.finfo(float).tiny))
-        self._core = factor_with_jitter(core * self._scale * self._scale[:, None])
+        self._core, jitter = _dense.factor_jittered(core * self._scale * self._scale[:, None], _SYSTEM)
+        _report(jitter, _LARGER_WEIGHTS)
 
     def with_ridges(self, ridges: Array) -> PenalizedSystem:
         """The same for a `RidgePenalty` that differs in its ridges alone: what is large does not depend on them."""
@@ -190,19 +194,9 @@ def raised(S: Any, diagonal: Array) -> Any:
     return dense
 
 
-def _not_definite() -> ValueError:
-    return ValueError("the graph must give a positive definite system. Got one that is not, even with a jitter.")
-
-
-def _jitters(size: float, n: int) -> list[float]:
-    return [0.0, *(n * np.finfo(float).eps * size * 10.0**e for e in range(8))]
-
-
 def _report(jitter: float, advice: str) -> None:
     if jitter:
-        warn(
-            f"the system is singular to working precision: {jitter:.1g} was added to its diagonal. {advice}",
-        )
+        warn(f"the system is singular to working precision: {jitter:.1g} was added to its diagonal. {advice}")
 
 
 def _warn_of_convergence(reached: str, advice: str) -> None:
@@ -212,21 +206,9 @@ def _warn_of_convergence(reached: str, advice: str) -> None:
     warn(message, ConvergenceWarning)
 
 
-def factor_with_jitter(matrix: Array, *, warn: bool = True, advice: str = _LARGER_WEIGHTS) -> Array:
-    """Lower Cholesky factor as `_dense.factor` leaves it, with the smallest jitter that makes it succeed."""
-    for jitter in _jitters(float(matrix.diagonal().max(initial=0.0)), len(matrix)):
-        shifted = np.array(matrix)
-        shifted.flat[:: len(shifted) + 1] += jitter
-        if not _dense.factor(shifted):
-            continue
-        if warn:
-            _report(jitter, advice)
-        return shifted
-    raise _not_definite()
-
-
 def _dense_solver(matrix: Array, advice: str) -> Operator:
-    factor = factor_with_jitter(matrix, advice=advice)
+    factor, jitter = _dense.factor_jittered(matrix, _SYSTEM)
+    _report(jitter, advice)
     return lambda block: _dense.solve(factor, block)
 
 

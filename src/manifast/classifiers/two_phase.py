@@ -8,7 +8,7 @@ import numpy as np
 
 from manifast._labels import Labels
 from manifast._linalg import dense as _dense
-from manifast._linalg.systems import factor_with_jitter, spd_solver
+from manifast._linalg.systems import spd_solver
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_positive
 from manifast.classifiers.base import ScoreClassifier, in_bounds, visible_ridge
@@ -93,7 +93,7 @@ class TPTSSR(ScoreClassifier):
         atoms, classes = self._X[near].astype(np.float64), self._codes[near]
         gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
         gram.flat[:: len(gram) + 1] += self._ridge
-        factor = factor_with_jitter(gram, warn=False)
+        factor, _ = _dense.factor_jittered(gram, "the products of the kept rows")
         code = _dense.solve(factor, _affine_product(atoms, x[:, None]))[:, 0]
         present = np.unique(classes)
         rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)

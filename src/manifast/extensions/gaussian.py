@@ -145,24 +145,22 @@ def spread(Y: Array) -> float:
     return float(np.linalg.norm(Y - Y.mean(axis=0))) or 1.0
 
 
-def _jitters(n: int) -> Iterator[float]:
-    """What is tried on the diagonal of a singular Ψ, smallest first."""
-    return (n * np.finfo(float).eps * 10.0**e for e in range(12))
-
-
 def interpolate(X: Array, Y: Array, counts: Array, sigma: float, ridge: float) -> Array:
     """Coefficients of (Ψ + ridge) C = Y, by Cholesky with the smallest jitter that makes it succeed.
 
     Rows are what `merge_copies` gives. For m copies the sum of m rows of (Ψ + ridge I) C = Y, divided by m, has ridge /
     m on the diagonal, and C there is the sum of their coefficients.
     """
-    for jitter in (0.0, *_jitters(len(X))):
+    psi = np.empty((0, 0))
+
+    def succeeds(jitter: float) -> bool:
+        nonlocal psi
+        psi = np.empty((0, 0))  # one n × n matrix at a time
         psi = gaussian(X, sigma=sigma)
         psi.flat[:: len(psi) + 1] += (ridge + jitter) / counts
-        if _dense.factor(psi):
-            break
-    else:
-        raise la.LinAlgError("the kernel matrix cannot be factored: use a smaller sigma or ridge > 0")
+        return _dense.factor(psi)
+
+    jitter = _dense.smallest_jitter(succeeds, 1.0, len(X), "the kernel matrix")
     coef = _dense.solve(psi, Y)
     if ridge == 0:
         sample = np.unique(np.linspace(0, len(X) - 1, min(len(X), 500)).astype(int))
@@ -205,15 +203,20 @@ def choose_by_loo(
     if found is not None:
         return found
     sigma, ridge = min(widths), max(ridges)
-    for jitter in _jitters(len(X)):
-        residuals = next(loo_residuals(gaussian(X, sigma=sigma), Y, counts, [ridge + jitter]))
-        if residuals is not None and np.isfinite(residuals).all():
-            warn(
-                f"the kernel matrix is singular at every sigma: the smallest, {sigma:.3g}, is used with jitter "
-                f"{jitter:.1g}. Use a smaller sigma or sigma_grid, or a larger ridge.",
-            )
-            return sigma, ridge, residuals
-    raise la.LinAlgError("the kernel matrix cannot be factored: use a smaller sigma or ridge > 0")
+    left: Array | None = None
+
+    def succeeds(jitter: float) -> bool:
+        nonlocal left
+        left = next(loo_residuals(gaussian(X, sigma=sigma), Y, counts, [ridge + jitter]))
+        return left is not None and bool(np.isfinite(left).all())
+
+    jitter = _dense.smallest_jitter(succeeds, 1.0, len(X), "the kernel matrix")
+    assert left is not None
+    warn(
+        f"the kernel matrix is singular at every sigma: the smallest, {sigma:.3g}, is used with jitter "
+        f"{jitter:.1g}. Use a smaller sigma or sigma_grid, or a larger ridge.",
+    )
+    return sigma, ridge, left
 
 
 _FEW_RIDGES = 5  # so many Cholesky factors take less time than one eigendecomposition

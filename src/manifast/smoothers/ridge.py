@@ -94,19 +94,13 @@ class KernelRidgeSmoother:
 
 def _factor(matrix: Array, ridge: float) -> Array:
     """Lower Cholesky factor of matrix + ridge, with the smallest jitter that makes it succeed and a warning of that."""
-    size = float(matrix.diagonal().max(initial=0.0))
-    for jitter in (0.0, *(len(matrix) * np.finfo(float).eps * size * 10.0**e for e in range(8))):
-        shifted = _dense.copied(matrix)
-        shifted.flat[:: len(shifted) + 1] += ridge + jitter
-        if not _dense.factor(shifted):
-            continue
-        if jitter:
-            warn(
-                f"the kernel matrix is singular to working precision beside a ridge of {ridge:.2g}: {jitter:.1g} was "
-                "added to it. Use a larger ridge (gamma or alpha), or scale the data down.",
-            )
-        return shifted
-    raise ValueError("the kernel matrix must be positive semidefinite. Got one that is not.")
+    triangle, jitter = _dense.factor_jittered(matrix, "the kernel matrix", ridge=ridge)
+    if jitter:
+        warn(
+            f"the kernel matrix is singular to working precision beside a ridge of {ridge:.2g}: {jitter:.1g} was "
+            "added to it. Use a larger ridge (gamma or alpha), or scale the data down.",
+        )
+    return triangle
 
 
 def _with_bias(factor: Array, ridges: Array) -> tuple[Array, Array]:
