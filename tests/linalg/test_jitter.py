@@ -36,7 +36,7 @@ def test_size_is_that_of_the_caller():
 
 
 def test_an_indefinite_matrix_is_refused_by_its_name():
-    with pytest.raises(ValueError, match="the kernel must be positive semidefinite.*even with 4e-09 added"):
+    with pytest.raises(ValueError, match=r"the kernel must be positive semidefinite\. .*even with 4e-09 added"):
         factor_jittered(np.diag([1.0, -1.0]), "the kernel")
 
 
