@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from math import ceil
 from numbers import Integral
@@ -130,17 +130,6 @@ def one_blas_thread() -> Iterator[None]:
         except BaseException:  # interrupted: the limit must not stay
             _release_blas(user)
             raise
-
-
-def blas_for(rows: int) -> AbstractContextManager[None]:
-    """BLAS for factorisations of that size: on one thread up to two thousand rows.
-
-    A second thread saves a few milliseconds there, and on a busy machine they wait for each other: ten times slower.
-    """
-    return one_blas_thread() if rows <= _BLAS_ROWS else nullcontext()
-
-
-_BLAS_ROWS = 2000
 
 
 def available_threads() -> int:

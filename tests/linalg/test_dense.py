@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from threading import Barrier, get_ident
+
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -9,7 +13,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
-from manifast import LPP, Isomap, RBFDiscriminant
+from manifast import LPP, Isomap, RBFDiscriminant, _threads
 from manifast._linalg import dense as _dense
 from manifast.extensions import KernelRidge
 from manifast.spectral import smallest_eigenvectors
@@ -101,6 +105,65 @@ def test_no_part_is_larger_than_a_step(monkeypatch):
     assert_allclose(_dense.inverse(L, block=16), np.linalg.inv(A))
     assert_allclose(_dense.product(A, B), A @ B)
     assert_allclose(_dense.solve_general(A.copy(), B, block=16), np.linalg.solve(A, B))
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    monkeypatch.setattr(_dense, "_LITTLE", 0.0)
+    monkeypatch.setattr(_threads, "available_threads", lambda: 2)
+
+
+def test_parts_run_side_by_side(two_threads):
+    together = Barrier(2, timeout=60)
+    seen = []
+
+    def work(part):
+        together.wait()  # only two threads pass
+        seen.append((part.start, part.stop, get_ident()))
+
+    _dense._each(10, 1.0, work)
+    assert sorted(part[:2] for part in seen) == [(0, 5), (5, 10)]
+    assert len({thread for *_, thread in seen}) == 2
+
+
+def test_blas_has_its_threads_again_after_parts_that_fail(two_threads):
+    def work(part):
+        raise FloatingPointError("this part")
+
+    before = [library.num_threads for library in _threads._blas().lib_controllers]
+    with pytest.raises(FloatingPointError, match="this part"):
+        _dense._each(10, 1.0, work)
+    assert [library.num_threads for library in _threads._blas().lib_controllers] == before
+
+
+def test_nothing_runs_on_after_an_interrupt(two_threads):
+    ended = []
+
+    def work(part):
+        if part.start == 0:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.2)
+        ended.append(part.start)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _dense._each(2, 1.0, work)
+        assert sorted(ended) == [0, 1]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_factors_on_two_threads(two_threads, n):
+    A, B = definite(n, np.float64, "C"), np.random.default_rng(1).standard_normal((n, 7))
+    L = A.copy()
+    assert _dense.factor(L, block=16)
+    assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=0, atol=1e-13)
+    assert_allclose(_dense.solve(L, B, block=16), np.linalg.solve(A, B), rtol=0, atol=1e-12)
+    assert_allclose(_dense.inverse(L, block=16), np.linalg.inv(A), rtol=0, atol=1e-12)
+    assert_allclose(_dense.product(A, B), A @ B, rtol=0, atol=1e-12)
+    assert_allclose(_dense.solve_general(A.copy(), B, block=16), np.linalg.solve(A, B), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -2,23 +2,29 @@
 
 LAPACK's own routines are not used beyond a block: the threaded Cholesky of OpenBLAS 0.3.31 crashes from about 16,000
 rows on, and none of them can be interrupted. Here nearly all work is in products of blocks, as long in all as LAPACK
-takes, and Python's signals are seen between them. Factors are lower triangles; of symmetric matrices only the lower
-triangle is read. Nothing but panels is copied.
+takes, and Python's signals are seen between them. BLAS stays on one thread, and products of several parts run side by
+side in threads of our own: BLAS's threads spin while they wait for each other, and are five times slower than one as
+soon as anything else runs. Factors are lower triangles; of symmetric matrices only the lower triangle is read. Nothing
+but panels is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from math import ceil
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
-from manifast._threads import one_blas_thread
+from manifast._threads import kernel_threads, one_blas_thread
 from manifast._validation import Array
 
 _BLOCK = 256  # rows and columns that LAPACK factors at once
 _FLOPS = 1e9  # of one product: hundredths of a second, ten times that where others use the cores
+_LITTLE = 2e7  # operations, below which a second thread is not worth its start
 _NUMBERS = 1e6  # written at once: fresh memory takes a thousandth of a second per megabyte on some machines
 _PIVOTS = 64  # columns that a pivoted factorisation brings up to date at once
 
@@ -66,16 +72,23 @@ def factor(matrix: Array, *, block: int = _BLOCK) -> bool:
     for begin in range(0, n, block):
         end = min(begin + block, n)
         panel = np.ascontiguousarray(matrix[begin:, begin:end])
-        for rows in _parts(n - begin, 2.0 * begin * (end - begin)):
+
+        def update(rows: slice, begin: int = begin, end: int = end, panel: Array = panel) -> None:
             done = slice(begin + rows.start, begin + rows.stop)
             panel[rows] -= matrix[done, :begin] @ matrix[begin:end, :begin].T
+
+        _each(n - begin, 2.0 * begin * (end - begin), update)
         with one_blas_thread():  # for so little, threads cost more than they bring, and tenths of seconds on busy cores
             square, failed = potrf(panel[: end - begin], lower=1, clean=1)
         if failed or not np.isfinite(square[-1, -1]):
             return False
         panel[: end - begin] = square + np.triu(matrix[begin:end, begin:end], 1)
-        for rows in _parts(n - end, float((end - begin) ** 2)):
-            trsm(1.0, square, panel[end - begin :][rows].T, lower=1, overwrite_b=1)  # in place: its columns are whole
+        below = panel[end - begin :]
+
+        def eliminate(rows: slice, square: Array = square, below: Array = below) -> None:
+            trsm(1.0, square, below[rows].T, lower=1, overwrite_b=1)  # in place: its columns are whole
+
+        _each(n - end, float((end - begin) ** 2), eliminate)
         matrix[begin:, begin:end] = panel
     return True
 
@@ -84,14 +97,14 @@ def copied(matrix: Array) -> Array:
     """A copy in the same order, some rows at a time."""
     out = np.empty_like(matrix)
     source, target = (matrix, out) if out.flags.c_contiguous else (matrix.T, out.T)
-    for rows in _parts(len(source), float(source.shape[1]), _NUMBERS):
+    for rows in _parts(len(source), _NUMBERS / max(source.shape[1], 1)):
         target[rows] = source[rows]
     return out
 
 
 def add(matrix: Array, other: Any) -> None:
     """Add a symmetric matrix, dense or sparse, to a dense one in place, some rows at a time."""
-    for rows in _parts(len(matrix), float(len(matrix)), _NUMBERS):
+    for rows in _parts(len(matrix), _NUMBERS / max(len(matrix), 1)):
         part = other[rows]
         matrix[rows] += part if isinstance(part, np.ndarray) else part.toarray()
 
@@ -143,7 +156,8 @@ def solve_triangle(triangle: Array, B: Array, *, transposed: bool = False, block
     starts = range(0, n, block)
     for begin in reversed(starts) if transposed else starts:
         end = min(begin + block, n)
-        for columns in _parts(m, 2.0 * n * (end - begin)):
+
+        def substitute(columns: slice, begin: int = begin, end: int = end) -> None:
             if transposed:
                 X[begin:end, columns] -= triangle[end:, begin:end].T @ X[end:, columns]
             else:
@@ -151,6 +165,8 @@ def solve_triangle(triangle: Array, B: Array, *, transposed: bool = False, block
             X[begin:end, columns] = trsm(
                 1.0, triangle[begin:end, begin:end], X[begin:end, columns], lower=1, trans_a=int(transposed)
             )
+
+        _each(m, 2.0 * (n - begin if transposed else end) * (end - begin), substitute)
     return X
 
 
@@ -161,12 +177,14 @@ def invert_triangle(triangle: Array, *, block: int = _BLOCK) -> None:
     for begin in range(0, n, block):
         end = min(begin + block, n)
         square = np.tril(triangle[begin:end, begin:end])
-        for first in range(0, begin, 4 * block):
+        left = trsm(-1.0, square, triangle[begin:end, :begin], lower=1)
+
+        def columns_of(part: slice, begin: int = begin, end: int = end, left: Array = left) -> None:
             # The inverse so far is a triangle, too: these columns are zero in the rows before the first.
-            columns = slice(first, min(first + 4 * block, begin))
-            triangle[begin:end, columns] = triangle[begin:end, first:begin] @ triangle[first:begin, columns]
-        for columns in _parts(begin, float((end - begin) ** 2)):
-            triangle[begin:end, columns] = trsm(-1.0, square, triangle[begin:end, columns], lower=1)
+            first = part.start
+            triangle[begin:end, part] = left[:, first:] @ triangle[first:begin, part]
+
+        _each(begin, float(begin * (end - begin)), columns_of)
         triangle[begin:end, begin:end] = np.tril(trsm(1.0, square, np.eye(end - begin, dtype=square.dtype), lower=1))
         triangle[begin:end, end:] = 0.0
 
@@ -178,9 +196,12 @@ def inverse(triangle: Array, *, block: int = _BLOCK) -> Array:
     for begin in range(0, n, block):
         end = min(begin + block, n)
         rows = np.empty((end - begin, end), triangle.dtype)
-        for columns in _parts(end, 2.0 * (n - begin) * (end - begin)):
+
+        def rows_of(columns: slice, begin: int = begin, end: int = end, rows: Array = rows) -> None:
             # The rows that follow need none of the rows before them.
             rows[:, columns] = triangle[begin:, begin:end].T @ triangle[begin:, columns]
+
+        _each(end, 2.0 * (n - begin) * (end - begin), rows_of)
         triangle[begin:end, :end] = rows
     for begin in range(0, n, block):
         end = min(begin + block, n)
@@ -194,20 +215,54 @@ def _routines(matrix: Array) -> tuple[Any, Any]:
     return la.get_lapack_funcs("potrf", (matrix,)), la.get_blas_funcs("trsm", (matrix,))
 
 
-def _parts(count: int, each: float, most: float | None = None) -> Iterator[slice]:
-    """Slices of `count` rows or columns, each of which takes so many operations, for one product at a time."""
-    step = max(1, int(min(count, (_FLOPS if most is None else most) / max(each, 1.0))))
-    for begin in range(0, count, step):
-        yield slice(begin, min(begin + step, count))
+def _parts(count: int, step: float) -> list[slice]:
+    """Slices of `count` rows or columns, at most `step` of them each."""
+    step = max(1, int(min(count, step)))
+    return [slice(begin, min(begin + step, count)) for begin in range(0, count, step)]
+
+
+def _each(count: int, flops: float, work: Callable[[slice], None]) -> None:
+    """Call `work` for slices of `count` rows or columns, each of which takes so many operations, on all threads."""
+    with kernel_threads(None) as threads:
+        if threads == 1 or count * flops <= _LITTLE:
+            for part in _parts(count, _FLOPS / max(flops, 1.0)):
+                work(part)
+            return
+        pieces = threads * ceil(count * flops / (threads * _FLOPS))
+        running: list[Future[None]] = []
+        with one_blas_thread():
+            try:
+                running.extend(_pool(threads).submit(work, part) for part in _parts(count, ceil(count / pieces)))
+                wait(running)
+            finally:  # also after Ctrl-C: nobody writes into the matrix once this is left
+                for future in running:
+                    future.cancel()
+                wait(running)
+        for future in running:
+            future.result()
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # a child has none of the threads
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="manifast")
+    return _pools[threads]
 
 
 def product(left: Array, right: Array) -> Array:
     """left @ right, some rows at a time."""
-    if 2.0 * left.shape[0] * right.size <= _FLOPS:
-        return np.asarray(left @ right)  # which is exactly symmetric where it should be
+    if 2.0 * left.shape[0] * right.size <= _LITTLE:
+        return np.asarray(left @ right)
     out = np.empty((left.shape[0], right.shape[1]), np.result_type(left, right))
-    for rows in _parts(left.shape[0], 2.0 * right.size):
+
+    def rows_of(rows: slice) -> None:
         np.matmul(left[rows], right, out=out[rows])
+
+    _each(left.shape[0], 2.0 * right.size, rows_of)
     return out
 
 
@@ -232,15 +287,22 @@ def solve_general(matrix: Array, B: Array, *, block: int = _BLOCK) -> Array:
         for part in (matrix[:, :begin], matrix[:, end:], X):
             part[begin + moved] = part[order[moved]]
         matrix[begin:, begin:end] = panel
-        square = panel[: end - begin]
         for right in (matrix[:, end:], X):
-            for columns in _parts(right.shape[1], 2.0 * (n - begin) * (end - begin)):
-                top = trsm(1.0, square, right[begin:end, columns], lower=1, diag=1)
+
+            def eliminate(
+                columns: slice, begin: int = begin, end: int = end, panel: Array = panel, right: Array = right
+            ) -> None:
+                top = trsm(1.0, panel[: end - begin], right[begin:end, columns], lower=1, diag=1)
                 right[begin:end, columns] = top
                 right[end:, columns] -= panel[end - begin :] @ top
+
+            _each(right.shape[1], 2.0 * (n - begin) * (end - begin), eliminate)
     for begin in reversed(range(0, n, block)):
         end = min(begin + block, n)
-        for columns in _parts(X.shape[1], 2.0 * n * (end - begin)):
+
+        def substitute(columns: slice, begin: int = begin, end: int = end) -> None:
             X[begin:end, columns] -= matrix[begin:end, end:] @ X[end:, columns]
             X[begin:end, columns] = trsm(1.0, matrix[begin:end, begin:end], X[begin:end, columns], lower=0)
+
+        _each(X.shape[1], 2.0 * (n - begin) * (end - begin), substitute)
     return X

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from manifast._labels import Labels, read_labels, score_labelled
 from manifast._progress import stage, verbosity
 from manifast._rows import OF_LABELS, GraphChoice, Rows, join, without_diagonal
-from manifast._threads import blas_for
+from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
 from manifast.embeddings._base import RowEstimator
@@ -35,7 +35,7 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
             X = own(self._validate(X, reset=True), X)
             labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
             self.classes_ = labels.classes
-            with blas_for(X.shape[0]), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
+            with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._learn(X, labels)
         return self
 

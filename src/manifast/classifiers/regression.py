@@ -5,7 +5,6 @@ Rows are samples, L = D - W is the Laplacian of the graph, and Y holds one-hot l
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,12 @@ from manifast._labels import Labels
 from manifast._linalg import dense as _dense
 from manifast._linalg.systems import PenalizedSystem, raised, spd_solver
 from manifast._progress import details
-from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_number, as_positive, is_sparse
 from manifast.classifiers.base import GraphClassifier, in_bounds, visible_ridge
 from manifast.smoothers.ridge import KernelRidgeSmoother, LinearRidgeSmoother
 
 __all__ = ["FME", "LapRLS"]
 
-_THIN = 500  # up to so many features BLAS gains little from threads, and may lose much on a busy machine
 
 
 class _MapClassifier(GraphClassifier):
@@ -35,11 +32,6 @@ class _MapClassifier(GraphClassifier):
                 "sparse graph as graph."
             )
         return super()._validate(X, reset=reset)
-
-    def _learn(self, X: Array, labels: Labels) -> None:
-        thin = self.kernel is None and X.shape[1] <= _THIN
-        with one_blas_thread() if thin else nullcontext():
-            super()._learn(X, labels)
 
     def _graph_and_kernel(self, X: Array) -> tuple[Any, Kernel | None]:
         """The graph of the rows, and the kernel; None is the linear map."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manifast._labels import Labels, read_labels
 from manifast._progress import stage, verbosity
 from manifast._sparse import checked_sparse
-from manifast._threads import blas_for
+from manifast._threads import one_blas_thread
 from manifast._validation import (
     Array,
     contiguous,
@@ -144,7 +144,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             if getattr(self, "extension", None) is not None:
                 self._check_extension(as_extension(self.extension), X)
             targets = self._targets(y, X)
-            with blas_for(X.shape[0]), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
+            with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._embed(X, targets)
         return self
 

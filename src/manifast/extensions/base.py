@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from manifast._threads import blas_for
+from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
 from manifast.graphs import as_rows
 from manifast.maps import Map
@@ -30,7 +30,7 @@ class Extension(BaseEstimator, ABC):  # type: ignore[misc]
     def _learn_rows(self, X: Any, Y: Array) -> Extension:
         """`fit` from checked rows that nobody else writes to."""
         self._check_rows(X.shape[0])
-        with whole_or_not_at_all(self), blas_for(X.shape[0]):
+        with whole_or_not_at_all(self), one_blas_thread():
             self.map_ = self._fit(X, Y)
             self.n_features_in_ = X.shape[1]
         return self
