@@ -77,7 +77,8 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         largest = largest_magnitude(X)
         if reset:
             exponent = int(np.frexp(largest)[1]) if largest else 0
-            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and not self._pairwise()
+            lengths = self._metric() == "precomputed" or not self._pairwise()
+            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and lengths
             self._exponent = exponent if scaled else 0
         return self._in_range(X, largest)
 
@@ -106,9 +107,14 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             largest = np.inf
         return X if largest < limit else np.clip(X, -limit, limit)
 
+    def _metric(self) -> Any:
+        """What distances between rows are; "precomputed" where X holds them."""
+        metric = getattr(self, "metric", None)
+        return metric if isinstance(metric, str) else None
+
     def _pairwise(self) -> bool:
-        """Whether X holds affinities or kernel values instead of features."""
-        given = (getattr(self, name, None) for name in ("affinity", "graph", "kernel"))
+        """Whether X holds affinities, kernel values or distances instead of features."""
+        given = (self._metric(), *(getattr(self, name, None) for name in ("affinity", "graph", "kernel")))
         return any(isinstance(value, str) and value == "precomputed" for value in given)
 
     def _in_units(self, value: Any, power: int) -> Any:
@@ -119,7 +125,9 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         return value
 
     def _takes_sparse(self) -> bool:
-        """Whether method and map both take sparse rows."""
+        """Whether method and map both take sparse rows; distances may always be those of neighbours alone."""
+        if self._metric() == "precomputed":
+            return True
         extension = getattr(self, "extension", None)
         if isinstance(extension, str):
             extension = EXTENSIONS.get(extension)
