@@ -175,29 +175,28 @@ def join(
     Where distances between components are unknown, these are left apart, unless the graph is one of distances, whose
     paths would have no length.
     """
-    if not distances.all_known and weights != "distance":
-        count = n_components_of(W, weights)
-        if count > 1:
-            warn_components(count, "left apart, as a sparse matrix has no distances between them", advice)
+    count = n_components_of(W, weights)
+    if count == 1:
         return W
-    if not disconnected(W, connect, weights, advice):
+    if connect and not distances.all_known and weights != "distance":
+        warn_components(count, "left apart, as a sparse matrix has no distances between them", advice)
         return W
-    return joined(sp.csr_array(W), distances, weights, width)
+    made = joined(sp.csr_array(W), distances, weights, width) if connect else W
+    warn_components(count, _JOINED if connect else "left apart", advice)
+    return made
 
 
 def find_bridges(W: Any, distances: Distances, connect: bool) -> Array:
     """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
-    if not disconnected(W, connect, "binary"):
+    count = n_components_of(W, "binary")
+    if count > 1:
+        warn_components(count, _JOINED if connect else "left apart")
+    if count == 1 or not connect:
         return np.empty((0, 2), dtype=np.int64)
     return bridges_between(W, distances)
 
 
-def disconnected(W: Any, connect: bool, weights: str, advice: str | None = None) -> bool:
-    """Whether there are components to join; a warning says what becomes of them."""
-    count = n_components_of(W, weights)
-    if count > 1:
-        warn_components(count, "joined by the shortest missing edges" if connect else "left apart", advice)
-    return connect and count > 1
+_JOINED = "joined by the shortest missing edges"
 
 
 def warn_components(count: int, what: str, advice: str | None = None) -> None:

@@ -54,7 +54,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
 class RowEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything fitted to rows X: how they are checked, and brought into the range where squares are safe."""
 
-    _sparse = False
+    _sparse = False  # whether rows may be a sparse matrix
+    _some_distances = True  # whether a matrix of distances may be sparse, with those of neighbours alone
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if not reset and self._plain(X):  # what scikit-learn would find nothing wrong with, and take far longer
@@ -125,9 +126,9 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         return value
 
     def _takes_sparse(self) -> bool:
-        """Whether method and map both take sparse rows; distances may always be those of neighbours alone."""
+        """Whether X may be a sparse matrix: of rows, for the method and the map, or of distances."""
         if self._metric() == "precomputed":
-            return True
+            return self._some_distances
         extension = getattr(self, "extension", None)
         if isinstance(extension, str):
             extension = EXTENSIONS.get(extension)
@@ -136,6 +137,7 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise()
+        tags.input_tags.positive_only = self._metric() == "precomputed"
         tags.input_tags.sparse = self._takes_sparse()
         return tags
 

@@ -73,7 +73,10 @@ class Isomap(Composed):
     """
 
     _interpolates = True
-    _sparse = True
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.radius is None
 
     def __init__(
         self,
@@ -251,6 +254,7 @@ class ClassicalMDS(Composed):
     """
 
     _interpolates = True
+    _some_distances = False
 
     def __init__(
         self,

@@ -99,6 +99,10 @@ class LaplacianEigenmaps(Composed):
         return self.affinity in ("heat", "binary", "precomputed")
 
     @property
+    def _some_distances(self) -> bool:  # type: ignore[override]
+        return self.affinity != "full"
+
+    @property
     def _interpolates(self) -> bool:  # type: ignore[override]
         return self.affinity in ("full", "precomputed") and self.constraint == "degree"
 
@@ -191,7 +195,11 @@ class DiffusionMaps(Composed):
 
     @property
     def _interpolates(self) -> bool:  # type: ignore[override]
-        return self.n_neighbors is None and self.neighbors is None
+        return not self._some_distances
+
+    @property
+    def _some_distances(self) -> bool:  # type: ignore[override]
+        return self.n_neighbors is not None or self.neighbors is not None
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.Diffusion, self)

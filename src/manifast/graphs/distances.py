@@ -283,9 +283,7 @@ class Precomputed(Distances):
             raise ValueError(f"X must hold all distances for {what}. Got a sparse matrix of some: {remedy}.")
 
     def _refuse_negative(self, X: Any) -> None:
-        least = (X.data if is_sparse(X) else X).min(initial=0.0)
-        if least < 0:
-            raise ValueError(f"X must hold distances, which are not negative. Got {least}.")
+        refuse_negative((X.data if is_sparse(X) else X).min(initial=0.0), "X")
 
 
 def distances_of(X: Any, metric: str = "euclidean") -> Distances:
@@ -319,9 +317,7 @@ def checked_distances(D: Any, name: str = "X") -> Any:
         entries = D = as_matrix(D, name, min_rows=1)
     if D.shape[0] != D.shape[1]:
         raise ValueError(f"{name} must be a square matrix of distances for metric='precomputed'. Got shape {D.shape}.")
-    least = float(entries.min(initial=0.0))
-    if least < 0:
-        raise ValueError(f"{name} must hold distances, which are not negative. Got {least}.")
+    refuse_negative(entries.min(initial=0.0), name)
     if is_sparse(D):
         return D
     largest = float(entries.max(initial=0.0))
@@ -337,6 +333,11 @@ def checked_distances(D: Any, name: str = "X") -> Any:
         D = np.minimum(D, D.T)
         np.fill_diagonal(D, 0)
     return D
+
+
+def refuse_negative(least: Any, name: str) -> None:
+    if least < 0:
+        raise ValueError(f"{name} must hold distances. Negative values in data passed as distances, such as {least}.")
 
 
 def mean_sq_distance(X: Any, *, metric: str = "euclidean") -> float:
