@@ -8,7 +8,8 @@ The rules, from measurements on neighbour graphs (2 cores, AVX2):
   the multilevel solver, which needs no factor; every other matrix is still factored, as nothing else converges for the
   nearly singular matrices of LLE and LTSA.
 * sparse plus low rank (`LowRankSum`): the sparse factor and the Woodbury formula.
-* matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues.
+* matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues. Where they are
+  not and the operator has `toarray`, the matrix is factored after all.
 
 Repeated eigenvalues are found with their multiplicity (see `_linalg.block_lanczos`). Everything is computed in float64
 from a fixed start; signs are fixed; residuals are checked and a warning tells when they are large.
@@ -153,7 +154,8 @@ def smallest_eigenvectors(
             f"method must be 'auto', 'dense', 'direct', 'multilevel' or 'lanczos'. Got {method!r} instead."
         )
     k = int(k)
-    if method == "auto":
+    chosen = method == "auto"
+    if chosen:
         method = problem.choose(k, n_threads)
     if verbose:
         log(f"smallest_eigenvectors: n = {problem.n}, k = {k}, {method}")
@@ -170,7 +172,11 @@ def smallest_eigenvectors(
             values, vectors = problem.direct(k, tol, max_iter, n_threads)
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], fix_signs(vectors[:, order])
-    _check_residuals(problem, values, vectors)
+    residual = _residual(problem, values, vectors)
+    if not residual <= _WARN_RESIDUAL and method == "lanczos" and chosen and hasattr(A, "toarray"):
+        options = {"tol": tol, "max_iter": max_iter, "n_threads": n_threads, "verbose": verbose}
+        return smallest_eigenvectors(A.toarray(), k, B, null=null, check=False, **options)
+    _warn_of(residual)
     return values, vectors
 
 
@@ -448,14 +454,18 @@ def _refuse_infinite(finite: int, k: int) -> None:
     )
 
 
-def _check_residuals(problem: _Problem, values: Array, vectors: Array) -> None:
+def _residual(problem: _Problem, values: Array, vectors: Array) -> float:
+    """The largest residual, relative to the sizes of A and B."""
     inside = vectors if problem._roots is None else vectors * problem._roots[:, None]
     right = inside if problem.B is None else problem._apply_b(inside)
     difference = problem.apply(inside) - right * values
     image = problem.null if problem.B is None else problem._apply_b(problem.null)
     residual = np.linalg.norm(difference - image @ (problem.null.T @ difference), axis=0)
     allowed = problem.scale * np.linalg.norm(inside, axis=0) + np.abs(values) * np.linalg.norm(right, axis=0)
-    worst = float((residual / allowed).max())
+    return float((residual / allowed).max())
+
+
+def _warn_of(worst: float) -> None:
     if not worst <= _WARN_RESIDUAL:
         from sklearn.exceptions import ConvergenceWarning
 

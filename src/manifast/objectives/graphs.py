@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -22,7 +23,7 @@ from manifast.extensions import (
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
-from manifast.kernels import laplacian
+from manifast.kernels import _affine_product, laplacian
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
@@ -174,6 +175,26 @@ class Laplacian(ObjectiveBuilder):
         return natural._learn(rows.features, Y, values, links, width)
 
 
+_DENSE = 400  # rows up to which the matrix itself is faster than products
+
+
+class WalkLaplacian(LinearOperator):
+    """D - W of a full graph as products with W: few steps of a walk on it already forget most of where they began."""
+
+    def __init__(self, W: Array, sums: Array) -> None:
+        super().__init__(W.dtype, W.shape)  # type: ignore[call-arg]
+        self._W, self._sums = W, sums
+
+    def _matvec(self, v: Array) -> Array:
+        return self._matmat(v.reshape(-1, 1)).ravel()
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self._sums[:, None] * V - _affine_product(self._W, np.ascontiguousarray(V)))
+
+    def toarray(self) -> Array:
+        return np.asarray(np.diag(self._sums) - self._W)
+
+
 class Diffusion(ObjectiveBuilder):
     """Diffusion maps (Coifman and Lafon 2006): eigenvectors of a random walk on the graph, faster ones shrunk.
 
@@ -240,8 +261,9 @@ class Diffusion(ObjectiveBuilder):
         sums = np.asarray(W.sum(axis=1)).ravel() + 1.0  # k(x, x) = 1
         scale = sums ** -float(self.alpha)
         W = W.multiply(scale[:, None]).multiply(scale).tocsr() if is_sparse(W) else W * scale[:, None] * scale
-        L: Any = laplacian(W)[0] if is_sparse(W) else np.diag(W.sum(axis=1)) - W
-        degrees = np.asarray(W.sum(axis=1)).ravel() + scale**2
+        sums = np.asarray(W.sum(axis=1)).ravel()
+        L = laplacian(W)[0] if is_sparse(W) else WalkLaplacian(W, sums) if rows.n > _DENSE else np.diag(sums) - W
+        degrees = sums + scale**2
         volume, time = float(degrees.sum()), float(self.diffusion_time)
 
         def finish(values: Array) -> tuple[Array, Array]:
