@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from manifast import graphs
 from manifast.graphs import (
     class_graphs,
     connect_components,
@@ -20,6 +19,7 @@ from manifast.graphs import (
     mean_sq_distance,
     n_components,
     radius_graph,
+    search,
 )
 from manifast.kernels import knn
 
@@ -124,19 +124,19 @@ def test_knn_graph(rng, weights, mode, beta, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunk", [250, 1 << 22])
 def test_sparse_neighbours_are_the_dense_ones(rng, monkeypatch, dtype, chunk):
-    monkeypatch.setattr(graphs, "_CHUNK", chunk)
+    monkeypatch.setattr(search, "CHUNK", chunk)
     X = (rng.integers(-2, 3, (70, 9)) * (rng.random((70, 9)) < 0.3)).astype(dtype)  # many ties and duplicates
     for k in (1, 5, 69):
-        d, i = graphs._sparse_knn(sp.csr_array(X), k)
+        d, i = search._sparse_knn(sp.csr_array(X), k)
         dense_d, dense_i = knn(X, k)
         np.testing.assert_array_equal(i, dense_i)
         np.testing.assert_allclose(d, dense_d, rtol=1e-6 if dtype == np.float32 else 1e-14)
-    assert (graphs._sparse_knn(sp.csr_array((5, 3)), 2)[0] == 0).all()
+    assert (search._sparse_knn(sp.csr_array((5, 3)), 2)[0] == 0).all()
 
 
 def test_sparse_rows_close_together_and_far_from_the_origin(rng):
     X = 1e6 + rng.random((60, 3))
-    np.testing.assert_array_equal(graphs._sparse_knn(sp.csr_array(X), 7)[1], knn(X, 7)[1])
+    np.testing.assert_array_equal(search._sparse_knn(sp.csr_array(X), 7)[1], knn(X, 7)[1])
 
 
 def test_lists_with_the_row_itself():
@@ -150,7 +150,7 @@ def test_lists_with_the_row_itself():
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 22])
 def test_radius_graph(rng, monkeypatch, weights, dtype, chunk):
-    monkeypatch.setattr(graphs, "_CHUNK", chunk)
+    monkeypatch.setattr("manifast.graphs.distances.CHUNK", chunk)
     X = rng.standard_normal((60, 3)).astype(dtype)
     X[7] = X[20]
     pattern = others(X) <= 1.1
@@ -272,7 +272,7 @@ def test_one_search_for_all_small_classes(rng, small, monkeypatch):
     y = np.repeat([5, -1, 2, 9], [1, 20, 7, 12])[rng.permutation(40)]
     graphs = []
     for limit in (0, small):
-        monkeypatch.setattr("manifast.graphs._SMALL_CLASS", limit)
+        monkeypatch.setattr("manifast.graphs.classes._SMALL_CLASS", limit)
         graphs += [class_graphs(X, y, n_neighbors_between=k, weights="distance")[1] for k in (1, 4, 25, 39)]
     for one, other in zip(graphs[:4], graphs[4:], strict=True):
         for part in ("indptr", "indices", "data"):
@@ -323,7 +323,7 @@ def blocks(rng, sizes, dtype=np.float64, grid=False):
 @pytest.mark.parametrize("small", [1, 32])
 @pytest.mark.parametrize("sizes", [(3, 2), (1, 1, 1), (20, 1, 1, 4, 2), (5,) * 9, (1,) * 33])
 def test_bridges_are_the_shortest(rng, monkeypatch, sizes, small, weights, dtype, grid):
-    monkeypatch.setattr(graphs, "_SMALL_COMPONENT", small)
+    monkeypatch.setattr("manifast.graphs.bridges._SMALL_COMPONENT", small)
     X, labels, W = blocks(rng, sizes, dtype, grid)
     G = connect_components(sp.csr_array(W), X, weights=weights, beta=3.0)
     assert n_components(G, weights=weights) == 1 and G.dtype == dtype
@@ -343,7 +343,7 @@ def test_any_components(seed, sizes, grid):
     rng = np.random.default_rng(seed)
     X, labels, W = blocks(rng, sizes, grid=grid)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graphs, "_SMALL_COMPONENT", int(rng.choice([0, 3, 32])))
+        patch.setattr("manifast.graphs.bridges._SMALL_COMPONENT", int(rng.choice([0, 3, 32])))
         G = connect_components(W, X, weights="distance")
     bridges = spanning_bridges(X, labels)
     rows, columns = sp.csr_array((np.ones(G.nnz), G.indices, G.indptr), shape=G.shape).nonzero()

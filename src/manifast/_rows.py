@@ -15,22 +15,14 @@ from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._progress import stage, stages
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
-from manifast.graphs import (
-    bridges_between,
-    connect_components,
-    full_graph,
-    heat_width,
-    knn_graph,
-    l1_graph,
-    n_components_of,
-    nearest,
-)
+from manifast.graphs import Distances, bridges_between, distances_of, joined, l1_graph, n_components_of
+from manifast.kernels import neighbor_graph
 
 # What components of a graph mean where labels or paths decide, not eigenvectors of its Laplacian.
 OF_LABELS = "Use a larger n_neighbors if they belong together."
 OF_PATHS = (
-    "Distances between components then run through single edges. Use a larger n_neighbors if they belong together, or "
-    "embed every component on its own."
+    "Distances between components then run through single edges. Use a larger n_neighbors if they belong together, "
+    "which makes the number of connected components smaller, or embed every component on its own."
 )
 
 
@@ -41,13 +33,15 @@ _NEIGHBORS = 10  # of graphs of partly labelled rows, where nobody chose a numbe
 class Rows:
     """Rows X that were checked, scaled by 2^-exponent where squares of them would have left the range of numbers.
 
-    `kernel`: X holds kernel values instead of features; neighbours are found in the space of the kernel.
+    `kernel`: X holds kernel values instead of features; neighbours are found in the space of the kernel. `metric` says
+    what distances are; for "precomputed" X holds them.
     """
 
     X: Any
     exponent: int = 0
     kernel: bool = False
     columns: int | None = None  # features that a projection may combine, where there is one
+    metric: str = "euclidean"
 
     @property
     def n(self) -> int:
@@ -58,6 +52,11 @@ class Rows:
         """Rows to measure distances between."""
         return kernel_features(self.X) if self.kernel else self.X
 
+    @cached_property
+    def distances(self) -> Distances:
+        """Distances between the rows, in the metric."""
+        return distances_of(self.features, self.metric)
+
     def in_units(self, value: Any, power: int) -> Any:
         """A parameter in (units of the data)^power, in those that the rows were scaled to."""
         if isinstance(value, Real) and not isinstance(value, bool) and self.exponent:
@@ -65,13 +64,17 @@ class Rows:
                 return float(np.ldexp(float(value), -power * self.exponent))
         return value
 
+    def in_distances(self, value: Any, power: int) -> Any:
+        """The same for (units of the distances)^power; those of angles have none."""
+        return value if self.metric == "cosine" else self.in_units(value, power)
+
     def squared(self, ridge: float) -> float:
         """A ridge in squared units of the data, in those that the rows were scaled to, as far as numbers reach."""
         return float(np.clip(self.in_units(ridge, 2), 1e-290, 1e290)) if ridge else 0.0
 
     def heat_width(self, beta: Any) -> float:
         """The width of heat weights that `beta` stands for."""
-        return heat_width(self.features, self.in_units(beta, 2))
+        return self.distances.heat_width(self.in_distances(beta, 2))
 
     def neighbor_count(self, value: Any, *, least: int = 1, others: bool = True) -> int:
         """n_neighbors, checked: at most n - 1, or n where a row counts among its own neighbours."""
@@ -87,7 +90,7 @@ class Rows:
         if given is not None:
             return neighbor_lists(given, self.n)
         with stage(f"{k} nearest neighbours of {self.n} rows"):
-            return nearest(self.features, k)
+            return self.distances.nearest(k)
 
 
 def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
@@ -110,6 +113,12 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
                 "only some rows name themselves."
             )
         distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
+    ordered = np.sort(indices, axis=1)
+    twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(twice):
+        raise ValueError(
+            f"neighbors must not name a row twice. Got {indices[twice[0]].tolist()} as neighbours of row {twice[0]}."
+        )
     return distances, np.ascontiguousarray(indices, dtype=np.int64)
 
 
@@ -127,18 +136,19 @@ class GraphChoice:
 
     def weights(self, rows: Rows) -> tuple[Any, float]:
         """The graph as it comes, and the width of its heat weights."""
-        X = rows.features
         if self.kind == "l1":
             with stage(f"graph of sparse codes of {rows.n} rows"):
-                return l1_graph(X, verbose=stages()), 1.0
+                return l1_graph(rows.features, verbose=stages()), 1.0
         width = rows.heat_width(self.beta)
         if self.kind == "full":
             check_room(rows.n, 3, f"use a graph of neighbours, or {LANDMARKS}")
             with stage(f"full graph of {rows.n} rows"):
-                return full_graph(X, beta=width), width
+                return rows.distances.complete("heat", width), width
         k = rows.neighbor_count(self._count(rows))
-        lists = rows.neighbors(k, self.neighbors)
-        return knn_graph(X, k, weights=self.kind, beta=width, mode=self.mode, neighbors=lists), width
+        distances, indices = rows.neighbors(k, self.neighbors)
+        distances = distances.astype(rows.X.dtype, copy=False)
+        beta = width if self.kind == "heat" else None
+        return neighbor_graph(distances, indices, weights=self.kind, beta=beta, mode=self.mode), width
 
     def _count(self, rows: Rows) -> Any:
         """n_neighbors; None is ten, or as many as few rows have, with a warning."""
@@ -154,29 +164,39 @@ class GraphChoice:
         if self.kind == "full" and np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero
             return W, width
         weights = "heat" if self.kind == "full" else self.kind
-        return join(W, rows.features, self.connect, weights, width, advice=self.advice), width
+        return join(W, rows.distances, self.connect, weights, width, advice=self.advice), width
 
 
-def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None, *, advice: str | None = None) -> Any:
-    """The graph with its components joined, with a warning where there are several; only the warning by choice."""
-    if not disconnected(W, connect, weights, advice):
-        return W
-    return connect_components(W, X, weights=weights, beta=beta)
+def join(
+    W: Any, distances: Distances, connect: bool, weights: str, width: float = 1.0, *, advice: str | None = None
+) -> Any:
+    """The graph with its components joined, with a warning where there are several; only the warning by choice.
 
-
-def find_bridges(W: Any, X: Any, connect: bool) -> Array:
-    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
-    if not disconnected(W, connect, "binary"):
-        return np.empty((0, 2), dtype=np.int64)
-    return bridges_between(W, X)
-
-
-def disconnected(W: Any, connect: bool, weights: str, advice: str | None = None) -> bool:
-    """Whether there are components to join; a warning says what becomes of them."""
+    Where distances between components are unknown, these are left apart, unless the graph is one of distances, whose
+    paths would have no length.
+    """
     count = n_components_of(W, weights)
+    if count == 1:
+        return W
+    if connect and not distances.all_known and weights != "distance":
+        warn_components(count, "left apart, as a sparse matrix has no distances between them", advice)
+        return W
+    made = joined(sp.csr_array(W), distances, weights, width) if connect else W
+    warn_components(count, _JOINED if connect else "left apart", advice)
+    return made
+
+
+def find_bridges(W: Any, distances: Distances, connect: bool) -> Array:
+    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
+    count = n_components_of(W, "binary")
     if count > 1:
-        warn_components(count, "joined by the shortest missing edges" if connect else "left apart", advice)
-    return connect and count > 1
+        warn_components(count, _JOINED if connect else "left apart")
+    if count == 1 or not connect:
+        return np.empty((0, 2), dtype=np.int64)
+    return bridges_between(W, distances)
+
+
+_JOINED = "joined by the shortest missing edges"
 
 
 def warn_components(count: int, what: str, advice: str | None = None) -> None:

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from manifast._gram import Kernel, linear_map, settle
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map
-from manifast._validation import Array, as_matrix, is_sparse
-from manifast.graphs import NearestRows, chunks, nearest, unit_rows
-from manifast.kernels import _affine_product, _distances_between, _heat_mean, _l1_codes, _of_one_dtype
+from manifast._validation import Array, is_sparse
+from manifast.graphs import Distances, chunks, fitted_distances, nearest, unit_rows
+from manifast.kernels import _affine_product, _heat_mean, _l1_codes, _of_one_dtype
 
 _CHUNK = 1 << 21  # distances held at once
 
@@ -120,21 +120,23 @@ class NeighborMean:
 
     Weights are relative to the nearest row, so that not all underflow. With `others`, a training row at distance 0 has
     no part in it. With `weights`, row i also counts `weights[i]` times: y = Σ k_i weights_i y_i / Σ k_i weights_i.
+    For metric="precomputed" there are no rows: new rows are their distances to the training rows.
     """
 
     kind: ClassVar[str] = "neighbor_mean"
 
-    rows: Any  # (n, p), dense or sparse
+    rows: Any  # (n, p), dense or sparse, or None
     images: Array  # (n, d)
     n_neighbors: int | None  # None: all rows
     beta: float  # infinite: all weigh alike
     others: bool = False
     factors: Array | None = None  # (d,)
     weights: Array | None = None  # (n,), positive
-    _search: NearestRows = field(init=False, repr=False, compare=False)
+    metric: str = "euclidean"
+    _distances: Distances = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_search", NearestRows(self.rows))
+        object.__setattr__(self, "_distances", fitted_distances(self.rows, self.metric, len(self.images)))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> NeighborMean:
@@ -146,11 +148,12 @@ class NeighborMean:
             header["others"],
             arrays.get("factors"),
             arrays.get("weights"),
+            header.get("metric", "euclidean"),
         )
 
     def header(self) -> dict[str, Any]:
         beta = self.beta if np.isfinite(self.beta) else None
-        parameters = {"n_neighbors": self.n_neighbors, "beta": beta, "others": self.others}
+        parameters = {"n_neighbors": self.n_neighbors, "beta": beta, "others": self.others, "metric": self.metric}
         return {"map": self.kind, **parameters, **_shape_of_sparse(self.rows)}
 
     def arrays(self) -> dict[str, Array]:
@@ -160,18 +163,16 @@ class NeighborMean:
 
     def predict(self, X: Any) -> Array:
         out = np.empty((X.shape[0], self.images.shape[1]), dtype=X.dtype)
-        for rows in _blocks(X.shape[0], self.n_neighbors or self.rows.shape[0]):
+        for rows in _blocks(X.shape[0], self.n_neighbors or len(self.images)):
             mean = self._mean(X[rows])
             out[rows] = mean if self.factors is None else mean * self.factors
         return out
 
     def _mean(self, X: Any) -> Array:
         if self.n_neighbors is None:
-            x, y = _of_one_dtype(as_matrix(X, "X"), self.rows)
-            squares = _distances_between(x, y, 1.0, False)
-            distances, neighbors = np.sqrt(squares.astype(np.float64, copy=False)), None
+            distances, neighbors = self._distances.to(X), None
         else:
-            distances, neighbors = self._search(self.n_neighbors, X)
+            distances, neighbors = self._distances.nearest_to(X, self.n_neighbors)
         if self.weights is None:
             return _heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
         # Means of weights · images and of the weights themselves have the same sum of k below them.
@@ -190,49 +191,66 @@ class Barycenter:
     images: Array  # (n, d)
     n_neighbors: int
     reg: float
-    _search: NearestRows = field(init=False, repr=False, compare=False)
+    metric: str = "euclidean"  # by which the nearest are found
+    _distances: Distances = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_search", NearestRows(self.rows))
+        object.__setattr__(self, "_distances", fitted_distances(self.rows, self.metric, len(self.images)))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Barycenter:
-        return cls(arrays["rows"], arrays["images"], header["n_neighbors"], header["reg"])
+        metric = header.get("metric", "euclidean")
+        return cls(arrays["rows"], arrays["images"], header["n_neighbors"], header["reg"], metric)
 
     def header(self) -> dict[str, Any]:
-        return {"map": self.kind, "n_neighbors": self.n_neighbors, "reg": self.reg}
+        return {"map": self.kind, "n_neighbors": self.n_neighbors, "reg": self.reg, "metric": self.metric}
 
     def arrays(self) -> dict[str, Array]:
         return {"rows": self.rows, "images": self.images}
 
     def predict(self, X: Array) -> Array:
-        _, neighbors = self._search(self.n_neighbors, X)
+        _, neighbors = self._distances.nearest_to(X, self.n_neighbors)
         return _reconstruct(self.rows, self.images, X, neighbors, self.reg).astype(X.dtype, copy=False)
 
 
 @dataclass(frozen=True)
 class LandmarkMap:
-    """y = -½ (δ² - mean_sq)·projection, with the geodesics δ of x to landmarks, by way of the nearest training rows."""
+    """y = -½ (δ² - mean_sq)·projection, with the geodesics δ of x to landmarks, by way of the nearest training rows.
+
+    These are `n_neighbors` rows, or with a `radius` all within it, at least one.
+    """
 
     kind: ClassVar[str] = "landmark"
 
-    rows: Any  # (n, p), dense or sparse
+    rows: Any  # (n, p), dense or sparse, or None
     geodesics: Array  # (n, landmarks)
     mean_sq: Array  # (landmarks,)
     projection: Array  # (landmarks, d)
-    n_neighbors: int
-    _search: NearestRows = field(init=False, repr=False, compare=False)
+    n_neighbors: int | None
+    radius: float | None = None
+    metric: str = "euclidean"
+    _distances: Distances = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_search", NearestRows(self.rows))
+        object.__setattr__(self, "_distances", fitted_distances(self.rows, self.metric, len(self.geodesics)))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> LandmarkMap:
-        rows = _read_rows(header, arrays)
-        return cls(rows, arrays["geodesics"], arrays["mean_sq"], arrays["projection"], header["n_neighbors"])
+        radius = header.get("radius")
+        return cls(
+            _read_rows(header, arrays),
+            arrays["geodesics"],
+            arrays["mean_sq"],
+            arrays["projection"],
+            header["n_neighbors"],
+            np.inf if radius == "inf" else radius,
+            header.get("metric", "euclidean"),
+        )
 
     def header(self) -> dict[str, Any]:
-        return {"map": self.kind, "n_neighbors": self.n_neighbors, **_shape_of_sparse(self.rows)}
+        radius = "inf" if self.radius == np.inf else self.radius
+        parameters = {"n_neighbors": self.n_neighbors, "radius": radius, "metric": self.metric}
+        return {"map": self.kind, **parameters, **_shape_of_sparse(self.rows)}
 
     def arrays(self) -> dict[str, Array]:
         fixed = {"geodesics": self.geodesics, "mean_sq": self.mean_sq, "projection": self.projection}
@@ -243,11 +261,58 @@ class LandmarkMap:
         return _affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
 
     def predict(self, X: Any) -> Array:
-        distances, neighbors = self._search(self.n_neighbors, X)
+        if self.radius is None:
+            return self._by_way_of(*self._distances.nearest_to(X, self.n_neighbors or 1), X.dtype)
+        out = np.empty((X.shape[0], self.projection.shape[1]), dtype=X.dtype)
+        for rows in _blocks(X.shape[0], len(self.geodesics)):
+            out[rows] = self._by_way_of(*self._distances.reach(X[rows], self.radius), X.dtype)
+        return out
+
+    def _by_way_of(self, distances: Array, neighbors: Array, dtype: Any) -> Array:
         zero = np.zeros(self.projection.shape[1])
         wide = distances.astype(np.float64)
         out = landmark_map(wide, neighbors, self.geodesics, self.mean_sq, self.projection, zero)
-        return out.astype(X.dtype, copy=False)
+        return out.astype(dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Triangulation:
+    """y = -½ (δ² - mean_sq)·projection, with the distances δ of x to landmarks.
+
+    For metric="precomputed" there are no rows: x are the distances to all training rows, some of which are landmarks.
+    """
+
+    kind: ClassVar[str] = "triangulation"
+
+    rows: Any  # (landmarks, p), or None
+    landmarks: Array  # (landmarks,), numbers of training rows
+    mean_sq: Array  # (landmarks,)
+    projection: Array  # (landmarks, d)
+    metric: str
+    _distances: Distances = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_distances", fitted_distances(self.rows, self.metric, len(self.landmarks)))
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Triangulation:
+        fixed = {name: arrays[name] for name in ("landmarks", "mean_sq", "projection")}
+        return cls(_read_rows(header, arrays), metric=header["metric"], **fixed)
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "metric": self.metric}
+
+    def arrays(self) -> dict[str, Array]:
+        fixed = {"landmarks": self.landmarks, "mean_sq": self.mean_sq, "projection": self.projection}
+        return {**_parts_of_rows(self.rows), **fixed}
+
+    def predict(self, X: Any) -> Array:
+        out = np.empty((X.shape[0], self.projection.shape[1]), dtype=X.dtype)
+        for rows in _blocks(X.shape[0], len(self.landmarks)):
+            lengths = self._distances.to(X[rows])
+            lengths = lengths[:, self.landmarks] if self.rows is None else lengths
+            out[rows] = _affine_product(-0.5 * (np.square(lengths) - self.mean_sq), self.projection)
+        return out
 
 
 @dataclass(frozen=True)
@@ -372,13 +437,14 @@ def largest_entries(codes: sp.csr_array, top: int) -> sp.csr_array:
 
 
 MAPS: dict[str, Any] = {
-    made.kind: made for made in (LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, SparseCodeMap)
+    made.kind: made
+    for made in (LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, Triangulation, SparseCodeMap)
 }
 
 
 def _parts_of_rows(rows: Any) -> dict[str, Array]:
     if not is_sparse(rows):
-        return {"rows": rows}
+        return {} if rows is None else {"rows": rows}
     return {f"rows_{name}": getattr(rows, name) for name in ("data", "indices", "indptr")}
 
 
@@ -388,7 +454,7 @@ def _shape_of_sparse(rows: Any) -> dict[str, Any]:
 
 def _read_rows(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     if "shape" not in header:
-        return arrays["rows"]
+        return arrays.get("rows")
     parts = tuple(arrays[f"rows_{name}"] for name in ("data", "indices", "indptr"))
     return sp.csr_array(parts, shape=tuple(header["shape"]))
 

@@ -8,15 +8,15 @@ The rules, from measurements on neighbour graphs (2 cores, AVX2):
   the multilevel solver, which needs no factor; every other matrix is still factored, as nothing else converges for the
   nearly singular matrices of LLE and LTSA.
 * sparse plus low rank (`LowRankSum`): the sparse factor and the Woodbury formula.
-* matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues.
+* matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues. Where they are
+  not and the operator has `toarray`, the matrix is factored after all.
 
-Repeated eigenvalues are found with their multiplicity (see `_largest`). Everything is computed in float64 from a fixed
-start; signs are fixed; residuals are checked and a warning tells when they are large.
+Repeated eigenvalues are found with their multiplicity (see `_linalg.block_lanczos`). Everything is computed in float64
+from a fixed start; signs are fixed; residuals are checked and a warning tells when they are large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +30,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from manifast._linalg import dense as _dense
+from manifast._linalg.block_lanczos import Operator, largest_pairs
 from manifast._linalg.memory import check_room
 from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast._linalg.sparse_cholesky import SparseCholesky
@@ -42,7 +43,6 @@ from manifast._warnings import warn
 __all__ = ["LowRankSum", "fix_signs", "smallest_eigenvectors"]
 
 METHODS = ("dense", "direct", "multilevel", "lanczos")
-Operator = Callable[[Array], Array]
 
 # Up to here LAPACK's eigh is as fast as a factorisation and Lanczos steps.
 _DENSE_ROWS = 400
@@ -154,7 +154,8 @@ def smallest_eigenvectors(
             f"method must be 'auto', 'dense', 'direct', 'multilevel' or 'lanczos'. Got {method!r} instead."
         )
     k = int(k)
-    if method == "auto":
+    chosen = method == "auto"
+    if chosen:
         method = problem.choose(k, n_threads)
     if verbose:
         log(f"smallest_eigenvectors: n = {problem.n}, k = {k}, {method}")
@@ -171,7 +172,11 @@ def smallest_eigenvectors(
             values, vectors = problem.direct(k, tol, max_iter, n_threads)
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], fix_signs(vectors[:, order])
-    _check_residuals(problem, values, vectors)
+    residual = _residual(problem, values, vectors)
+    if not residual <= _WARN_RESIDUAL and method == "lanczos" and chosen and hasattr(A, "toarray"):
+        options = {"tol": tol, "max_iter": max_iter, "n_threads": n_threads, "verbose": verbose}
+        return smallest_eigenvectors(A.toarray(), k, B, null=null, check=False, **options)
+    _warn_of(residual)
     return values, vectors
 
 
@@ -316,7 +321,7 @@ class _Problem:
         while len(theta) < k:
             # Rounding of the largest θ hides those far below it: these come next, with the others projected out.
             left_out = np.hstack([self.null, vectors])
-            more, found = _largest(invert, self.n, k - len(theta), inner, left_out, tol, max_iter, relative=True)
+            more, found = largest_pairs(invert, self.n, k - len(theta), inner, left_out, tol, max_iter, relative=True)
             if len(more) == 0 or more[0] <= 1e-13 * theta.max(initial=0.0):
                 _refuse_infinite(len(theta), k)
             clear = more > _CLEAR * more[0]
@@ -329,7 +334,7 @@ class _Problem:
     def lanczos(self, k: int, tol: float, max_iter: int) -> tuple[Array, Array]:
         if self.B is not None:
             raise ValueError("B must be None or a vector for method 'lanczos'. Got a matrix instead.")
-        values, vectors = _largest(lambda block: -self.apply(block), self.n, k, None, self.null, tol, max_iter)
+        values, vectors = largest_pairs(lambda block: -self.apply(block), self.n, k, None, self.null, tol, max_iter)
         if isinstance(self.A, LinearOperator):
             self.scale = float(np.abs(values).max()) or 1.0
         return -values, self.restore(vectors)
@@ -383,7 +388,7 @@ class _Problem:
                 continue
         if self.B is None:
             # Not semidefinite: just below the smallest eigenvalue, which is then far from the others.
-            lowest = -_largest(lambda block: -self.apply(block), self.n, 1, None, self.null, 1e-3, 50)[0][0]
+            lowest = -largest_pairs(lambda block: -self.apply(block), self.n, 1, None, self.null, 1e-3, 50)[0][0]
             for factor in (1.001, 1.01, 1.1, 2.0):
                 try:
                     return self._solver(abs(lowest) * factor, n_threads)
@@ -443,153 +448,24 @@ def _shifts(scale: float) -> Array:
     return np.append(scale * np.array([1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1]), 1.01 * scale)
 
 
-_BLOCK = 4  # vectors per step: Krylov spaces of few vectors grow deeper for the same work
-_CLUSTER = 1e-4  # eigenvalues this close, relatively, count as copies of one
-
-
-def _largest(
-    operator: Operator,
-    n: int,
-    k: int,
-    inner: Operator | None,
-    null: Array,
-    tol: float,
-    max_iter: int,
-    *,
-    relative: bool = False,
-) -> tuple[Array, Array]:
-    """The k largest eigenvalues of an operator that is symmetric in the inner product of `inner`, by block Lanczos.
-
-    A block finds as many copies of a repeated eigenvalue as it has vectors. So a small block will do unless that many
-    eigenvalues come out nearly equal: then there may be more, and a block of k vectors starts over.
-    """
-    small = min(_BLOCK, k + 1)
-    values, vectors = _lanczos(operator, n, k, small, inner, null, tol, max_iter, relative)
-    if small < k:
-        first, last = values[: len(values) - small + 1], values[small - 1 :]
-        if len(values) < k or (first - last <= _CLUSTER * np.abs(first)).any():
-            values, vectors = _lanczos(operator, n, k, k + max(2, k // 8), inner, null, tol, max_iter, relative)
-    return values, vectors
-
-
-def _lanczos(
-    operator: Operator,
-    n: int,
-    k: int,
-    block: int,
-    inner: Operator | None,
-    null: Array,
-    tol: float,
-    max_iter: int,
-    relative: bool,
-) -> tuple[Array, Array]:
-    """Block Lanczos with every direction orthogonalised against all others, twice.
-
-    When the basis is full it is restarted from its best Ritz vectors. `relative`: residuals are measured against each
-    eigenvalue, else against the largest.
-    """
-    locked = null.shape[1]  # the first columns of the basis, which the operator's image is cleared of and no more
-    block = min(block, n - locked)
-    most = min(max(6 * block, 3 * k, 40), n - locked) + locked
-    image = (lambda v: v) if inner is None else inner
-    basis = np.empty((n, most), order="F")
-    images = basis if inner is None else np.empty((n, most), order="F")
-    basis[:, :locked] = null
-    images[:, :locked] = image(null)
-    projected = np.zeros((most - locked, most - locked))
-    size, theta, ritz = locked, np.empty(0), np.empty((0, 0))
-    refill = inner is None  # where B is singular, vectors may run out
-    start = np.random.default_rng(0).standard_normal((n, block))
-    if inner is not None:
-        start = operator(start)  # out of the null space of B
-    fresh = _orthonormal(start, basis[:, :size], images[:, :size], image, refill)
-    for step in range(max_iter):
-        if fresh.shape[1] == 0:
-            break
-        new, size = slice(size - locked, size - locked + fresh.shape[1]), size + fresh.shape[1]
-        basis[:, size - fresh.shape[1] : size] = fresh
-        if inner is not None:
-            images[:, size - fresh.shape[1] : size] = image(fresh)
-        result = operator(fresh)
-        coefficients = images[:, :size].T @ result
-        result = result - basis[:, :size] @ coefficients
-        projected[: new.stop, new] = coefficients[locked:]
-        projected[new, : new.stop] = coefficients[locked:].T
-        full = size >= n
-        restart = not full and size + min(block, n - size) > most
-        if full or restart or step == max_iter - 1 or (new.stop >= k + block and step % 2 == 0):
-            theta, ritz = np.linalg.eigh(projected[: new.stop, : new.stop])
-            theta, ritz = theta[::-1], ritz[:, ::-1]
-            # |operator y - θ y| of a Ritz vector is what the last block adds to it.
-            rest = result @ ritz[new, :k]
-            residual = _lengths(rest, image(rest))
-            largest = np.abs(theta).max()
-            allowed = np.maximum(tol * np.abs(theta[:k]), 1e-15 * largest) if relative else tol * largest
-            if full or (new.stop >= k and (residual <= allowed).all()):
-                break
-        if restart:
-            keep = min(k + block, new.stop - 1, most - locked - block)
-            for part in (basis,) if inner is None else (basis, images):
-                part[:, locked : locked + keep] = part[:, locked:size] @ ritz[:, :keep]
-            projected[:] = 0.0
-            projected[np.arange(keep), np.arange(keep)] = theta[:keep]
-            size = locked + keep
-        width = min(block, n - size, most - size)
-        fresh = _orthonormal(result[:, :width], basis[:, :size], images[:, :size], image, refill)
-    if len(ritz) != size - locked:
-        theta, ritz = np.linalg.eigh(projected[: size - locked, : size - locked])
-        theta, ritz = theta[::-1], ritz[:, ::-1]
-    return theta[:k].copy(), basis[:, locked:size] @ ritz[:, :k]
-
-
-def _orthonormal(block: Array, basis: Array, images: Array, image: Operator, refill: bool) -> Array:
-    """An orthonormal block (in the inner product of `image`) orthogonal to the basis.
-
-    Directions that vanish against these are replaced by others from a fixed sequence (`refill`), or dropped.
-    """
-    orthonormal: Array = block[:, :0]
-    for attempt in range(4):
-        before = _lengths(block, image(block))
-        block = block - basis @ (images.T @ block)
-        product = image(block)
-        gram = block.T @ product
-        lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
-        sound = lengths > 1e-12 * before
-        gram = gram[sound][:, sound] / np.outer(lengths[sound], lengths[sound])
-        values, vectors = np.linalg.eigh(gram) if sound.any() else (np.empty(0), np.empty((0, 0)))
-        good = values > 1e-8
-        mixing = np.zeros((len(sound), int(good.sum())))
-        mixing[sound] = vectors[:, good] / np.sqrt(values[good]) / lengths[sound][:, None]
-        orthonormal = block @ mixing
-        missing = len(sound) - orthonormal.shape[1] if refill else 0
-        # Well conditioned and hardly shortened by the projections: orthogonal to rounding.
-        if missing == 0 and values[good].min(initial=1.0) > 1e-3 and (lengths[sound] > 0.1 * before[sound]).all():
-            return orthonormal
-        block = orthonormal
-        if missing:
-            others = np.random.default_rng(1 + attempt).standard_normal((block.shape[0], missing))
-            block = np.hstack([block, others])
-    return orthonormal
-
-
-def _lengths(block: Array, product: Array) -> Array:
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->j", block, product), 0.0)))
-
-
 def _refuse_infinite(finite: int, k: int) -> None:
     raise ValueError(
         f"k must be at most the number of finite eigenvalues, which is the rank of B: {finite}. Got {k} instead."
     )
 
 
-def _check_residuals(problem: _Problem, values: Array, vectors: Array) -> None:
+def _residual(problem: _Problem, values: Array, vectors: Array) -> float:
+    """The largest residual, relative to the sizes of A and B."""
     inside = vectors if problem._roots is None else vectors * problem._roots[:, None]
     right = inside if problem.B is None else problem._apply_b(inside)
     difference = problem.apply(inside) - right * values
     image = problem.null if problem.B is None else problem._apply_b(problem.null)
     residual = np.linalg.norm(difference - image @ (problem.null.T @ difference), axis=0)
     allowed = problem.scale * np.linalg.norm(inside, axis=0) + np.abs(values) * np.linalg.norm(right, axis=0)
-    worst = float((residual / allowed).max())
+    return float((residual / allowed).max())
+
+
+def _warn_of(worst: float) -> None:
     if not worst <= _WARN_RESIDUAL:
         from sklearn.exceptions import ConvergenceWarning
 

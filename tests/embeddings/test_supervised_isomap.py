@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from manifast import SupervisedIsomap
 from manifast.extensions import RBF, KernelRidge
-from manifast.graphs import connect_by, n_components
+from manifast.graphs import connect_components, n_components
 from manifast.kernels import knn, neighbor_graph
 
 
@@ -70,13 +70,13 @@ def test_components_are_joined_by_the_shortest_edges_of_the_method():
     oracles.same_columns(model.embedding_, Y, 1e-8)
 
 
-def test_connect_by_takes_lengths_of_zero():
+def test_components_are_joined_by_lengths_of_zero():
     D = np.array([[0.0, 0.0, 5.0, 2.0], [0.0, 0.0, 4.0, 3.0], [5.0, 4.0, 0.0, 0.0], [2.0, 3.0, 0.0, 0.0]])
     W = neighbor_graph(np.zeros((4, 1)), np.array([[1], [0], [3], [2]]), weights="distance")
-    joined = connect_by(W, D)
+    joined = connect_components(W, D, weights="distance", metric="precomputed")
     assert n_components(joined, weights="distance") == 1
     assert joined.nnz == W.nnz + 2 and joined[0, 3] == joined[3, 0] == 2.0
-    assert (connect_by(joined, D) != joined).nnz == 0
+    assert (connect_components(joined, D, weights="distance", metric="precomputed") != joined).nnz == 0
 
 
 def test_classes_move_apart():

@@ -53,9 +53,10 @@ def no_search(monkeypatch):
     def search(*args, **kwargs):
         raise AssertionError("work began")
 
-    for module in (manifast.graphs, manifast._rows, extensions.geodesic, extensions.sparse_code):
+    for module in (manifast.graphs.distances, extensions.sparse_code):
         monkeypatch.setattr(module, "nearest", search)
-    monkeypatch.setattr(manifast.graphs, "knn", search)
+    for module in (manifast.graphs.search, manifast.graphs.classes, manifast.graphs.bridges):
+        monkeypatch.setattr(module, "knn", search)
 
 
 MODELS = [

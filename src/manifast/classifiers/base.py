@@ -19,7 +19,7 @@ from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
 from manifast.embeddings._base import RowEstimator
-from manifast.graphs import given_graph, heat_width
+from manifast.graphs import distances_of, given_graph, heat_width
 
 GRAPHS = ("heat", "binary", "full", "l1")  # graphs made from the rows
 
@@ -108,7 +108,7 @@ class GraphClassifier(ScoreClassifier):
     def _joined(self, W: Any, X: Any) -> Any:
         """The graph with its components joined by the shortest missing edges, with a warning."""
         weights = "heat" if self.graph == "full" else self.graph
-        return join(W, X, True, weights, self._width, advice=OF_LABELS).astype(np.float64, copy=False)
+        return join(W, distances_of(X), True, weights, self._width, advice=OF_LABELS).astype(np.float64, copy=False)
 
 
 def in_bounds(value: float) -> float:

@@ -54,7 +54,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
 class RowEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything fitted to rows X: how they are checked, and brought into the range where squares are safe."""
 
-    _sparse = False
+    _sparse = False  # whether rows may be a sparse matrix
+    _some_distances = True  # whether a matrix of distances may be sparse, with those of neighbours alone
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if not reset and self._plain(X):  # what scikit-learn would find nothing wrong with, and take far longer
@@ -77,7 +78,8 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         largest = largest_magnitude(X)
         if reset:
             exponent = int(np.frexp(largest)[1]) if largest else 0
-            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and not self._pairwise()
+            lengths = self._metric() == "precomputed" or not self._pairwise()
+            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and lengths
             self._exponent = exponent if scaled else 0
         return self._in_range(X, largest)
 
@@ -106,9 +108,14 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             largest = np.inf
         return X if largest < limit else np.clip(X, -limit, limit)
 
+    def _metric(self) -> Any:
+        """What distances between rows are; "precomputed" where X holds them."""
+        metric = getattr(self, "metric", None)
+        return metric if isinstance(metric, str) else None
+
     def _pairwise(self) -> bool:
-        """Whether X holds affinities or kernel values instead of features."""
-        given = (getattr(self, name, None) for name in ("affinity", "graph", "kernel"))
+        """Whether X holds affinities, kernel values or distances instead of features."""
+        given = (self._metric(), *(getattr(self, name, None) for name in ("affinity", "graph", "kernel")))
         return any(isinstance(value, str) and value == "precomputed" for value in given)
 
     def _in_units(self, value: Any, power: int) -> Any:
@@ -119,7 +126,9 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         return value
 
     def _takes_sparse(self) -> bool:
-        """Whether method and map both take sparse rows."""
+        """Whether X may be a sparse matrix: of rows, for the method and the map, or of distances."""
+        if self._metric() == "precomputed":
+            return self._some_distances
         extension = getattr(self, "extension", None)
         if isinstance(extension, str):
             extension = EXTENSIONS.get(extension)
@@ -128,6 +137,7 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise()
+        tags.input_tags.positive_only = self._metric() == "precomputed"
         tags.input_tags.sparse = self._takes_sparse()
         return tags
 

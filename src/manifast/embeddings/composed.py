@@ -13,6 +13,7 @@ from manifast._progress import stage
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.embeddings._base import Embedding
+from manifast.extensions import as_extension
 from manifast.maps import KernelMap, LinearMap
 from manifast.objectives import Objective, ObjectiveBuilder, as_objective
 from manifast.smoothers import Smoother, as_smoother
@@ -22,6 +23,15 @@ __all__ = ["ComposedEmbedding"]
 
 
 Part = TypeVar("Part", bound=BaseEstimator)
+
+
+def refuse_precomputed(metric: Any) -> None:
+    """Refuse distances where a map of the rows is learnt."""
+    if isinstance(metric, str) and metric == "precomputed":
+        raise ValueError(
+            "metric must be 'euclidean' or 'cosine' where rows are mapped, as by a projection or a regression. Got "
+            "'precomputed' instead: give rows as X and neighbours from elsewhere as neighbors=(distances, indices)."
+        )
 
 
 def choice(kind: type[Part], estimator: Any, **others: Any) -> Part:
@@ -45,10 +55,13 @@ class Composed(Embedding):
     def _embed(self, X: Any, y: Any) -> None:
         builder, smoother = self._objective(), self._smoother()
         labels = y if isinstance(y, Labels) else None
-        rows = Rows(X, self._exponent)
+        metric = builder.row_metric()
+        if metric == "precomputed":
+            self._check_distances(builder, smoother)
+        rows = Rows(X, self._exponent, metric=metric)
         if smoother is not None:
             smoother.check(rows)
-            rows = Rows(X, self._exponent, smoother.kernel_values, smoother.columns(rows))
+            rows = Rows(X, self._exponent, smoother.kernel_values, smoother.columns(rows), metric)
         d = self._dimensions(builder, rows, labels)
         builder.check(rows, labels, d)
         objective = builder.build(rows, labels, d)
@@ -60,6 +73,17 @@ class Composed(Embedding):
         with stage(f"{d} dimensions"):
             solution = embed(objective, prepared, d, exact=self.n_components is not None)
         self._keep(rows, builder, objective, solution)
+
+    def _check_distances(self, builder: ObjectiveBuilder, smoother: Smoother | None) -> None:
+        """Refuse what needs the rows where there are only distances between them."""
+        if smoother is not None:
+            refuse_precomputed("precomputed")
+        natural = self.extension is None or (isinstance(self.extension, str) and self.extension == builder.natural_name)
+        if not natural and getattr(as_extension(self.extension), "metric", None) != "precomputed":
+            raise ValueError(
+                f"extension must be None for metric='precomputed', or a map of distances with the same metric. Got "
+                f"{self.extension!r} instead, which maps rows."
+            )
 
     def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Any) -> int:
         return builder.dimensions(self.n_components, rows, labels)
@@ -227,8 +251,12 @@ class ComposedEmbedding(Composed):
 
     def _pairwise(self) -> bool:
         parts = (self.objective, self.smoother)
-        given = (getattr(part, name, None) for part in parts for name in ("affinity", "kernel"))
+        given = (getattr(part, name, None) for part in parts for name in ("affinity", "kernel", "metric"))
         return any(isinstance(value, str) and value == "precomputed" for value in given)
+
+    def _metric(self) -> Any:
+        metric = getattr(self.objective, "metric", None)
+        return metric if isinstance(metric, str) else None
 
     def _targets(self, y: Any, X: Any) -> Any:
         builder = as_objective(self.objective)

@@ -19,12 +19,17 @@ class LocallyLinearEmbedding(Composed):
     Parameters
     ----------
     n_components : int, default 2
-    n_neighbors : int, default 8
+    n_neighbors : int or None, default None
+        None is 8, and for the other methods more where the components call for it: one and a half times the components,
+        or for "hessian" one and a half times d(d + 3)/2 + 1 for d of them.
     method : {"standard", "modified", "hessian", "ltsa"}, default "standard"
         One weight vector for every row; several (Zhang and Wang 2006); Hessian eigenmaps (Donoho and Grimes 2003), for
         which n_neighbors must be more than d(d + 3)/2 for d components; local tangent spaces (Zhang and Zha 2004).
     reg : float, default 1e-3
         Regularisation of the weights, relative to the trace of each local Gram matrix.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        By which neighbours are found. Precomputed distances will not do, as the weights need the rows; neighbours from
+        elsewhere come as `neighbors`.
     extension : None, str or extension, default None
         The map for new rows; None is `Reconstruction` with the same neighbours and regularisation.
     connect : bool, default True
@@ -38,7 +43,8 @@ class LocallyLinearEmbedding(Composed):
     ----------
     embedding_ : array of shape (n, n_components)
     eigenvalues_ : array of shape (n_components,)
-        Their sum is the reconstruction error.
+    reconstruction_error_ : float
+        The sum of the eigenvalues: tr(Y'MY) of the matrix M that the neighbourhoods add up to.
     extension_ : the fitted map
 
     Notes
@@ -58,9 +64,10 @@ class LocallyLinearEmbedding(Composed):
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int = 8,
+        n_neighbors: int | None = None,
         method: str = "standard",
         reg: float = 1e-3,
+        metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,
         neighbors: Any = None,
@@ -70,6 +77,7 @@ class LocallyLinearEmbedding(Composed):
         self.n_neighbors = n_neighbors
         self.method = method
         self.reg = reg
+        self.metric = metric
         self.extension = extension
         self.connect = connect
         self.neighbors = neighbors
@@ -80,6 +88,13 @@ class LocallyLinearEmbedding(Composed):
             known = ", ".join(map(repr, _METHODS))
             raise ValueError(f"method must be one of {known}. Got {self.method!r} instead.")
         return choice(_METHODS[self.method], self)
+
+    @property
+    def reconstruction_error_(self) -> float:
+        """The sum of the eigenvalues."""
+        if "_values" not in self.__dict__:
+            raise AttributeError("reconstruction_error_ exists after fit")
+        return float(self.eigenvalues_.sum())
 
 
 _METHODS: dict[str, type[objectives.ObjectiveBuilder]] = {
@@ -101,6 +116,9 @@ class LTSA(Composed):
     n_components : int, default 2
     n_neighbors : int or None, default None
         More than `n_components`; None is 8, or one and a half times `n_components` where that is more.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        By which neighbours are found. Precomputed distances will not do, as the weights need the rows; neighbours from
+        elsewhere come as `neighbors`.
     extension : None, str or extension, default None
         The map for new rows; None is `Reconstruction` with the same neighbours.
     connect : bool, default True
@@ -135,6 +153,7 @@ class LTSA(Composed):
         n_components: int = 2,
         *,
         n_neighbors: int | None = None,
+        metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,
         neighbors: Any = None,
@@ -142,6 +161,7 @@ class LTSA(Composed):
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.extension = extension
         self.connect = connect
         self.neighbors = neighbors
@@ -164,6 +184,9 @@ class LocalRegressionEmbedding(Composed):
         Ridge of the local regressions; None is 0, which is stable after the local PCA.
     local_dim : int or None, default None
         Dimensions that the local PCA keeps; None is `n_components`.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        By which neighbours are found. Precomputed distances will not do, as the weights need the rows; neighbours from
+        elsewhere come as `neighbors`.
     extension : None, str or extension, default None
         The map for new rows; None is `Reconstruction` with `n_neighbors` neighbours.
     connect : bool, default True
@@ -199,6 +222,7 @@ class LocalRegressionEmbedding(Composed):
         n_neighbors: int | None = None,
         gamma_local: float | None = None,
         local_dim: int | None = None,
+        metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,
         neighbors: Any = None,
@@ -208,6 +232,7 @@ class LocalRegressionEmbedding(Composed):
         self.n_neighbors = n_neighbors
         self.gamma_local = gamma_local
         self.local_dim = local_dim
+        self.metric = metric
         self.extension = extension
         self.connect = connect
         self.neighbors = neighbors

@@ -8,7 +8,7 @@ from manifast import objectives
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
 from manifast.embeddings._base import SupervisedEmbedding
-from manifast.embeddings.composed import Composed, choice
+from manifast.embeddings.composed import Composed, choice, refuse_precomputed
 from manifast.smoothers import KernelProjection, KernelRidge, Projection, Ridge, Smoother
 from manifast.solve import Solution
 
@@ -61,6 +61,8 @@ class LPP(Projecting):
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
@@ -99,6 +101,7 @@ class LPP(Projecting):
         affinity: str = "heat",
         beta: Any = "mean",
         constraint: str = "degree",
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool = False,
@@ -113,12 +116,14 @@ class LPP(Projecting):
         self.affinity = affinity
         self.beta = beta
         self.constraint = constraint
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
         self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         check_affinity(self.affinity)
+        refuse_precomputed(self.metric)
         return choice(objectives.Laplacian, self)
 
 
@@ -149,6 +154,8 @@ class NPE(Projecting):
         Of the polynomial kernel (x·y + coef0)^degree.
     reg : float, default 1e-3
         Regularisation of the weights, relative to the trace of each local Gram matrix.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
@@ -187,6 +194,7 @@ class NPE(Projecting):
         degree: int = 3,
         coef0: float = 1.0,
         reg: float = 1e-3,
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool | int = False,
@@ -199,6 +207,7 @@ class NPE(Projecting):
         self.degree = degree
         self.coef0 = coef0
         self.reg = reg
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
         self.verbose = verbose
@@ -228,6 +237,8 @@ class LLTSA(Projecting):
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
@@ -265,6 +276,7 @@ class LLTSA(Projecting):
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool | int = False,
@@ -276,6 +288,7 @@ class LLTSA(Projecting):
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
         self.verbose = verbose
@@ -306,6 +319,8 @@ class SpectralRegression(Composed):
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
@@ -345,6 +360,7 @@ class SpectralRegression(Composed):
         affinity: str = "heat",
         beta: Any = "mean",
         constraint: str = "degree",
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool = False,
@@ -359,6 +375,7 @@ class SpectralRegression(Composed):
         self.affinity = affinity
         self.beta = beta
         self.constraint = constraint
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
         self.verbose = verbose
@@ -371,6 +388,7 @@ class SpectralRegression(Composed):
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         check_affinity(self.affinity)
+        refuse_precomputed(self.metric)
         return choice(objectives.Laplacian, self)
 
     def _regression(self) -> Smoother:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from manifast import objectives
 from manifast._rows import Rows
+from manifast._validation import Array
 from manifast.embeddings._base import SupervisedEmbedding
 from manifast.embeddings.composed import Composed, choice
+from manifast.extensions import mean_squares
 from manifast.solve import Solution
 
 __all__ = ["ClassicalMDS", "Isomap", "SupervisedIsomap"]
@@ -22,7 +27,15 @@ class Isomap(Composed):
     Parameters
     ----------
     n_components : int, default 2
-    n_neighbors : int, default 8
+    n_neighbors : int or None, default 8
+        None where there is a `radius`.
+    radius : float or None, default None
+        Instead of the nearest, all rows within a distance are neighbours; a new row out of reach of all has its
+        nearest as its neighbour.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X. For "precomputed" `fit` takes
+        the n × n matrix of distances, dense, or sparse with those of neighbours, as scikit-learn's
+        `KNeighborsTransformer` makes it, and `transform` the distances of new rows to the training rows.
     n_landmarks : int or None, default None
         Scale only the geodesics between that many landmarks and place all other rows by triangulation from them (de
         Silva and Tenenbaum 2003); None is exact Isomap, which holds an n × n matrix.
@@ -42,6 +55,8 @@ class Isomap(Composed):
         Descending.
     landmarks_ : int array
         Rows that serve as landmarks; all of them in the exact method.
+    dist_matrix_ : array of shape (n, n), or (n_landmarks, n)
+        Geodesic distances from the landmarks to all rows.
     extension_ : the fitted map
 
     Notes
@@ -58,13 +73,18 @@ class Isomap(Composed):
     """
 
     _interpolates = True
-    _sparse = True
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.radius is None
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int = 8,
+        n_neighbors: int | None = 8,
+        radius: float | None = None,
+        metric: str = "euclidean",
         n_landmarks: int | None = None,
         random_state: int = 0,
         extension: Any = None,
@@ -73,6 +93,8 @@ class Isomap(Composed):
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
         self.n_landmarks = n_landmarks
         self.random_state = random_state
         self.extension = extension
@@ -85,6 +107,35 @@ class Isomap(Composed):
     def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
         super()._keep(rows, builder, objective, solution)
         self.landmarks_ = objective.source.landmarks
+
+    @property
+    def dist_matrix_(self) -> Array:
+        """Geodesic distances from the landmarks to all rows, in their dtype."""
+        if "_source" not in self.__dict__:
+            raise AttributeError("dist_matrix_ exists after fit")
+        lengths: Array = self._source.lengths
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.ldexp(lengths, self._power) if self._power else lengths
+            return scaled.astype(self.embedding_.dtype, copy=False)
+
+    def reconstruction_error(self) -> float:
+        """Root of the mean squared difference of the centred squares of geodesics from the products of the embedding.
+
+        √(‖½ H δ² H‖² - Σ λ²) / n over the rows or, where there are some, the landmarks.
+        """
+        check_is_fitted(self, "embedding_")
+        between = self._source.between
+        means, total, n = mean_squares(between), 0.0, len(between)
+        for rows in range(0, n, step := max(1, _CHUNK // n)):
+            squares = np.square(between[rows : rows + step])
+            centred = squares - means - squares.mean(axis=1)[:, None] + means.mean()
+            total += 0.25 * float(np.einsum("ij,ij->", centred, centred))
+        error = np.sqrt(max(0.0, total - float(np.sum(np.square(self._values))))) / n
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(error, 2 * self._power))
+
+
+_CHUNK = 1 << 22  # squares held at once
 
 
 class SupervisedIsomap(Composed, SupervisedEmbedding):
@@ -161,19 +212,22 @@ class SupervisedIsomap(Composed, SupervisedEmbedding):
 class ClassicalMDS(Composed):
     """Classical multidimensional scaling (Torgerson 1952), exact or with landmarks, with a map for new rows.
 
-    Leading eigenvectors of -½ H δ² H for the Euclidean distances δ between rows, times the roots of their eigenvalues.
-    New rows are placed by triangulation from the training rows or landmarks.
+    Leading eigenvectors of -½ H δ² H for the distances δ between rows, times the roots of their eigenvalues. New rows
+    are placed by triangulation from the training rows or landmarks.
 
     Parameters
     ----------
     n_components : int, default 2
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X. For "precomputed" `fit` takes
+        the n × n matrix of distances and `transform` the distances of new rows to the training rows.
     n_landmarks : int or None, default None
         Scale only the distances between that many landmarks and place all other rows by triangulation from them (de
         Silva and Tenenbaum 2004); None holds an n × n matrix.
     random_state : int, default 0
         Which rows become landmarks.
     extension : None, str or extension, default None
-        The map for new rows; None is triangulation, which is affine in the row.
+        The map for new rows; None is triangulation, which with Euclidean distances is affine in the row.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -200,17 +254,20 @@ class ClassicalMDS(Composed):
     """
 
     _interpolates = True
+    _some_distances = False
 
     def __init__(
         self,
         n_components: int = 2,
         *,
+        metric: str = "euclidean",
         n_landmarks: int | None = None,
         random_state: int = 0,
         extension: Any = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
+        self.metric = metric
         self.n_landmarks = n_landmarks
         self.random_state = random_state
         self.extension = extension

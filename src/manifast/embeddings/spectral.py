@@ -27,6 +27,11 @@ class LaplacianEigenmaps(Composed):
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
     constraint : {"degree", "identity"}, default "degree"
         Z'DZ = I, or Z'Z = I.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X. For "precomputed" `fit` takes
+        the n × n matrix of distances, dense, or sparse with those of neighbours, as scikit-learn's
+        `KNeighborsTransformer` makes it, and `transform` the distances of new rows to the training rows. "mean" of
+        `beta` is then over the distances that X holds.
     extension : None, str or extension, default None
         The map for new rows. None is the natural one: the Nyström formula, or for "l1" the code of the new row. For
         "precomputed" `transform` takes the affinities of new rows to the training rows.
@@ -70,6 +75,7 @@ class LaplacianEigenmaps(Composed):
         affinity: str = "heat",
         beta: Any = "mean",
         constraint: str = "degree",
+        metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,
         mode: str = "union",
@@ -81,6 +87,7 @@ class LaplacianEigenmaps(Composed):
         self.affinity = affinity
         self.beta = beta
         self.constraint = constraint
+        self.metric = metric
         self.extension = extension
         self.connect = connect
         self.mode = mode
@@ -90,6 +97,10 @@ class LaplacianEigenmaps(Composed):
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
         return self.affinity in ("heat", "binary", "precomputed")
+
+    @property
+    def _some_distances(self) -> bool:  # type: ignore[override]
+        return self.affinity != "full"
 
     @property
     def _interpolates(self) -> bool:  # type: ignore[override]
@@ -124,6 +135,10 @@ class DiffusionMaps(Composed):
         t; 0 leaves the eigenvectors as they are.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X. For "precomputed" `fit` takes
+        the n × n matrix of distances, dense, or sparse with those of neighbours, as scikit-learn's
+        `KNeighborsTransformer` makes it, and `transform` the distances of new rows to the training rows.
     extension : None, str or extension, default None
         The map for new rows; None is the step of the walk from the new row, divided by λ (Nyström).
     connect : bool, default True
@@ -161,6 +176,7 @@ class DiffusionMaps(Composed):
         alpha: float = 0.5,
         diffusion_time: float = 1.0,
         beta: Any = "mean",
+        metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,
         neighbors: Any = None,
@@ -171,6 +187,7 @@ class DiffusionMaps(Composed):
         self.alpha = alpha
         self.diffusion_time = diffusion_time
         self.beta = beta
+        self.metric = metric
         self.extension = extension
         self.connect = connect
         self.neighbors = neighbors
@@ -178,7 +195,11 @@ class DiffusionMaps(Composed):
 
     @property
     def _interpolates(self) -> bool:  # type: ignore[override]
-        return self.n_neighbors is None and self.neighbors is None
+        return not self._some_distances
+
+    @property
+    def _some_distances(self) -> bool:  # type: ignore[override]
+        return self.n_neighbors is not None or self.neighbors is not None
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.Diffusion, self)

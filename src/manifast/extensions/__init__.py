@@ -22,7 +22,7 @@ from manifast.extensions.gaussian import (
     rbf_candidates,
     spread,
 )
-from manifast.extensions.geodesic import LandmarkIsomap, mean_squares
+from manifast.extensions.geodesic import LandmarkIsomap, check_reach, mean_squares, reach_graph
 from manifast.extensions.linear import KernelRidge, Linear
 from manifast.extensions.neighbors import (
     LatentVariable,
@@ -48,6 +48,7 @@ __all__ = [
     "SparseCode",
     "affinity_mean",
     "as_extension",
+    "check_reach",
     "check_rows",
     "choose_by_loo",
     "finite_factors",
@@ -58,6 +59,7 @@ __all__ = [
     "merge_copies",
     "out_of_reach",
     "rbf_candidates",
+    "reach_graph",
     "refuse_out_of_reach",
     "representatives",
     "spread",

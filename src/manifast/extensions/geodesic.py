@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._paths import shortest_paths
 from manifast._validation import Array, as_count
 from manifast.extensions.base import Extension
-from manifast.graphs import connect_components, nearest
+from manifast.graphs import Distances, as_radius, distances_of, from_edges, joined
 from manifast.kernels import neighbor_graph
 from manifast.maps import LandmarkMap
 
@@ -24,7 +25,13 @@ class LandmarkIsomap(Extension):
 
     Parameters
     ----------
-    n_neighbors : int, default 10
+    n_neighbors : int or None, default 10
+        None where there is a `radius`.
+    radius : float or None, default None
+        Instead of the nearest, all rows within a distance are neighbours, and at least the nearest.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
+        training rows.
 
     Examples
     --------
@@ -39,26 +46,31 @@ class LandmarkIsomap(Extension):
 
     map_: LandmarkMap
 
-    def __init__(self, n_neighbors: int = 10) -> None:
+    def __init__(
+        self, n_neighbors: int | None = 10, radius: float | None = None, metric: str = "euclidean"
+    ) -> None:
         self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
 
     def _check_rows(self, n: int) -> None:
         check_room(n, 1, f"use Isomap(n_landmarks=...), or {LANDMARKS}", lapack=False)
 
     def _fit(self, X: Any, Y: Array) -> LandmarkMap:
-        n = X.shape[0]
-        k = min(as_count(self.n_neighbors, "n_neighbors"), n - 1)
-        W = neighbor_graph(*nearest(X, k), weights="distance")
-        W = connect_components(W, X, weights="distance")
-        geodesics = shortest_paths(W)
+        distances = distances_of(X, self.metric)
+        check_reach(self.n_neighbors, self.radius)
+        k = None if self.radius is not None else min(as_count(self.n_neighbors, "n_neighbors"), distances.n - 1)
+        W = reach_graph(distances, k, self.radius)
+        geodesics = shortest_paths(joined(W, distances, "distance", 1.0))
         return self._learn(X, geodesics, mean_squares(geodesics), Y, k).map_
 
-    def _learn(self, X: Any, geodesics: Array, mean_sq: Array, Y: Array, k: int) -> LandmarkIsomap:
+    def _learn(self, X: Any, geodesics: Array, mean_sq: Array, Y: Array, k: int | None) -> LandmarkIsomap:
         """From the geodesics of all rows to the landmarks (n, landmarks) and the landmarks' embedding."""
         Y64 = Y.astype(np.float64)
         projection = np.ascontiguousarray(Y64 @ np.linalg.pinv(Y64.T @ Y64, hermitian=True))
         self.n_features_in_ = X.shape[1]
-        self.map_ = LandmarkMap(X, np.ascontiguousarray(geodesics), mean_sq, projection, k)
+        ways = np.ascontiguousarray(geodesics)
+        self.map_ = LandmarkMap(self._kept(X), ways, mean_sq, projection, k, self.radius, self.metric)
         return self
 
     def place(self, geodesics: Array) -> Array:
@@ -68,6 +80,25 @@ class LandmarkIsomap(Extension):
     @property
     def X_(self) -> Any:
         return self.map_.rows
+
+
+def check_reach(n_neighbors: Any, radius: Any) -> None:
+    """Refuse both a number of neighbours and a radius, or neither."""
+    if radius is not None and n_neighbors is not None:
+        raise ValueError(
+            f"Both n_neighbors and radius are provided: one of them must be None. Got {n_neighbors!r} and {radius!r}."
+        )
+    if radius is None and n_neighbors is None:
+        raise ValueError("n_neighbors must be an integer, or None with a radius. Got None for both.")
+
+
+def reach_graph(distances: Distances, k: int | None, radius: Any) -> sp.csr_array:
+    """Graph of distances to the k nearest, or to all rows within a radius."""
+    if k is not None:
+        lengths, neighbors = distances.nearest(k)
+        return neighbor_graph(lengths.astype(np.float64, copy=False), neighbors, weights="distance")
+    i, j, length = distances.pairs_within(as_radius(radius))
+    return from_edges(distances.n, i, j, length.astype(np.float64, copy=False))
 
 
 def mean_squares(geodesics: Array) -> Array:

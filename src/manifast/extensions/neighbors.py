@@ -9,8 +9,8 @@ import numpy as np
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._validation import Array, as_count, as_positive, is_sparse
 from manifast.extensions.base import Extension
-from manifast.graphs import full_graph, heat_width, knn_graph
-from manifast.kernels import _affine_product, laplacian
+from manifast.graphs import check_metric, distances_of, heat_width
+from manifast.kernels import _affine_product, laplacian, neighbor_graph
 from manifast.maps import Barycenter, NeighborMean
 
 
@@ -26,6 +26,9 @@ class LatentVariable(Extension):
         Cut to the number of training rows.
     beta : "mean" or float, default "mean"
         "mean" is the mean squared distance between training rows.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
+        training rows.
 
     Examples
     --------
@@ -40,14 +43,15 @@ class LatentVariable(Extension):
 
     map_: NeighborMean
 
-    def __init__(self, n_neighbors: int = 3, beta: Any = "mean") -> None:
+    def __init__(self, n_neighbors: int = 3, beta: Any = "mean", metric: str = "euclidean") -> None:
         self.n_neighbors = n_neighbors
         self.beta = beta
+        self.metric = metric
 
     def _fit(self, X: Any, Y: Array) -> NeighborMean:
         k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
-        self.beta_ = heat_width(X, self.beta)
-        return NeighborMean(X, Y, k, self.beta_)
+        self.beta_ = heat_width(X, self.beta, self.metric)
+        return NeighborMean(self._kept(X), Y, k, self.beta_, metric=self.metric)
 
     @property
     def X_(self) -> Any:
@@ -70,6 +74,8 @@ class Reconstruction(Extension):
     n_neighbors : int, default 10
         Cut to the number of training rows.
     reg : float, default 1e-3
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        By which the nearest rows are found.
 
     Examples
     --------
@@ -82,13 +88,15 @@ class Reconstruction(Extension):
 
     map_: Barycenter
 
-    def __init__(self, n_neighbors: int = 10, reg: float = 1e-3) -> None:
+    def __init__(self, n_neighbors: int = 10, reg: float = 1e-3, metric: str = "euclidean") -> None:
         self.n_neighbors = n_neighbors
         self.reg = reg
+        self.metric = metric
 
     def _fit(self, X: Array, Y: Array) -> Barycenter:
         k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
-        return Barycenter(X, Y, k, as_positive(self.reg, "reg"))
+        check_metric(self.metric, ("euclidean", "cosine"))
+        return Barycenter(X, Y, k, as_positive(self.reg, "reg"), self.metric)
 
     @property
     def X_(self) -> Any:
@@ -120,6 +128,9 @@ class Nystrom(Extension):
     weights : {"heat", "binary"}, default "heat"
     formula : {"auto", "laplacian", "kernel"}, default "auto"
         "auto" is "kernel" where all training rows count, "laplacian" with `n_neighbors`.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
+        training rows.
 
     Attributes
     ----------
@@ -144,12 +155,18 @@ class Nystrom(Extension):
     map_: NeighborMean
 
     def __init__(
-        self, n_neighbors: int | None = None, beta: Any = "mean", weights: str = "heat", formula: str = "auto"
+        self,
+        n_neighbors: int | None = None,
+        beta: Any = "mean",
+        weights: str = "heat",
+        formula: str = "auto",
+        metric: str = "euclidean",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.beta = beta
         self.weights = weights
         self.formula = formula
+        self.metric = metric
 
     def _check_rows(self, n: int) -> None:
         if self.n_neighbors is None:
@@ -164,11 +181,13 @@ class Nystrom(Extension):
             raise ValueError(f"weights must be 'heat' or 'binary'. Got {self.weights!r} instead.")
         if self.formula not in ("auto", "laplacian", "kernel"):
             raise ValueError(f"formula must be 'auto', 'laplacian' or 'kernel'. Got {self.formula!r} instead.")
-        width = heat_width(X, self.beta)
+        distances = distances_of(X, self.metric)
+        width = distances.heat_width(self.beta)
         if k is None:
-            W: Any = full_graph(X, weights=self.weights, beta=width)
+            W: Any = distances.complete(self.weights, width)
         else:
-            W = knn_graph(X, min(k, n - 1), weights=self.weights, beta=width)
+            beta = width if self.weights == "heat" else None
+            W = neighbor_graph(*distances.nearest(min(k, n - 1)), weights=self.weights, beta=beta)
         L, degrees = laplacian(W)
         sizes = np.abs(Y).max(axis=0).astype(np.float64)
         tall = Y / np.where(sizes > 0, sizes, 1.0)
@@ -202,7 +221,8 @@ class Nystrom(Extension):
         return self
 
     def _mean(self, X: Any, Y: Array, k: int | None, factors: Array, *, others: bool) -> NeighborMean:
-        return NeighborMean(X, Y, k, self.beta_ if self.weights == "heat" else np.inf, others, factors)
+        beta = self.beta_ if self.weights == "heat" else np.inf
+        return NeighborMean(self._kept(X), Y, k, beta, others, factors, metric=self.metric)
 
     @property
     def X_(self) -> Any:

@@ -17,6 +17,7 @@ from manifast._linalg.condensed import Margins
 from manifast._rows import Rows
 from manifast._validation import Array, as_count
 from manifast.extensions import LatentVariable
+from manifast.graphs import check_metric
 
 
 class Objective:
@@ -127,6 +128,7 @@ class ObjectiveBuilder(BaseEstimator, ABC):  # type: ignore[misc]
     unlabelled: ClassVar[bool] = False  # whether rows may be without a label, marked -1
     sparse: ClassVar[bool] = False  # whether rows may be a sparse matrix
     natural_name: ClassVar[str | None] = None  # of the natural map among the extensions
+    metrics: ClassVar[tuple[str, ...]] = ()  # what the parameter `metric` may be, where distances are between rows
 
     @abstractmethod
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
@@ -134,6 +136,14 @@ class ObjectiveBuilder(BaseEstimator, ABC):  # type: ignore[misc]
 
     def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
         """Refuse what can be refused before any work."""
+
+    def row_metric(self) -> str:
+        """The metric by which distances between rows are measured, checked."""
+        if not self.metrics:
+            return "euclidean"
+        metric: str = self.metric
+        check_metric(metric, self.metrics)
+        return metric
 
     def most_components(self, rows: Rows, labels: Labels | None) -> tuple[int, str]:
         """The largest n_components, and what it comes from."""

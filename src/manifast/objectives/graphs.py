@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -21,8 +22,8 @@ from manifast.extensions import (
     fit_owned,
     out_of_reach,
 )
-from manifast.graphs import full_graph, n_components_of
-from manifast.kernels import laplacian
+from manifast.graphs import METRICS, n_components_of
+from manifast.kernels import _affine_product, laplacian
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
@@ -33,18 +34,22 @@ AFFINITIES = ("heat", "binary", "full", "l1", "precomputed")
 class RowGraph:
     """A graph of rows and the width of its heat weights; a full graph is not kept but made again from the rows."""
 
-    rows: Rows
+    rows: Rows | None
     W: Any
-    width: float | None
+    width: float
     made_again: bool = False
 
     def kept(self) -> RowGraph:
         """What a fitted model keeps of it."""
-        return replace(self, W=None) if self.made_again else self
+        if self.rows is None or not self.made_again:
+            return replace(self, rows=None)
+        return replace(self, W=None, rows=replace(self.rows))  # without what was found about them
 
     @property
     def weights(self) -> Any:
-        return full_graph(self.rows.features, beta=self.width or "mean") if self.W is None else self.W
+        if self.rows is None or self.W is not None:
+            return self.W
+        return replace(self.rows).distances.complete("heat", self.width)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,9 @@ class Laplacian(ObjectiveBuilder):
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
     constraint : {"degree", "identity"}, default "degree"
         Y'DY = I, or Y'Y = I.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X, which then is the n × n matrix
+        of distances, dense, or sparse with those of neighbours; `transform` takes distances to the training rows.
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
     mode : {"union", "mutual"}, default "union"
@@ -82,6 +90,7 @@ class Laplacian(ObjectiveBuilder):
 
     sparse = True
     natural_name = "nystrom"
+    metrics = METRICS
 
     def __init__(
         self,
@@ -90,6 +99,7 @@ class Laplacian(ObjectiveBuilder):
         affinity: str = "heat",
         beta: Any = "mean",
         constraint: str = "degree",
+        metric: str = "euclidean",
         connect: bool = True,
         mode: str = "union",
         neighbors: Any = None,
@@ -98,6 +108,7 @@ class Laplacian(ObjectiveBuilder):
         self.affinity = affinity
         self.beta = beta
         self.constraint = constraint
+        self.metric = metric
         self.connect = connect
         self.mode = mode
         self.neighbors = neighbors
@@ -108,6 +119,11 @@ class Laplacian(ObjectiveBuilder):
             raise ValueError(f"affinity must be one of {known}. Got {self.affinity!r} instead.")
         if self.constraint not in ("degree", "identity"):
             raise ValueError(f"constraint must be 'degree' or 'identity'. Got {self.constraint!r} instead.")
+        if self.affinity in ("l1", "precomputed") and self.metric != "euclidean":
+            raise ValueError(
+                f"metric must be 'euclidean' for affinity={self.affinity!r}, whose graph is not made from distances. "
+                f"Got {self.metric!r} instead."
+            )
         if self.affinity == "precomputed" and rows.X.shape[0] != rows.X.shape[1]:
             raise ValueError(
                 f"X must be a square affinity matrix for affinity='precomputed'. Got shape {rows.X.shape}."
@@ -120,7 +136,7 @@ class Laplacian(ObjectiveBuilder):
             count = n_components_of(W)
             if count > 1:
                 warn_components(count, "which a precomputed graph leaves as they are")
-            return RowGraph(rows, W, None)
+            return RowGraph(None, W, 1.0)
         choice = GraphChoice(self.affinity, self.n_neighbors, self.beta, self.mode, self.neighbors, self.connect)
         W, width = choice.joined(rows)
         made_again = self.affinity == "full" and not is_sparse(W)  # sparse where it had to be joined
@@ -142,7 +158,8 @@ class Laplacian(ObjectiveBuilder):
             return fit_owned(SparseCode(), rows.X, Y)
         if self.constraint == "identity" and self.affinity != "precomputed":
             links = self._links()
-            return fit_owned(LatentVariable(links or rows.n, objective.source.width), rows.features, Y)
+            mean = LatentVariable(links or rows.n, objective.source.width, rows.metric)
+            return fit_owned(mean, rows.features, Y)
         lost = out_of_reach(values)
         if len(lost):
             warn(
@@ -153,8 +170,29 @@ class Laplacian(ObjectiveBuilder):
         if self.affinity == "precomputed":
             return AffinityMean(Y, values)
         links, width = self._links(), objective.source.width
-        natural = Nystrom(n_neighbors=links, beta=width, weights="binary" if self.affinity == "binary" else "heat")
+        weights = "binary" if self.affinity == "binary" else "heat"
+        natural = Nystrom(n_neighbors=links, beta=width, weights=weights, metric=rows.metric)
         return natural._learn(rows.features, Y, values, links, width)
+
+
+_DENSE = 400  # rows up to which the matrix itself is faster than products
+
+
+class WalkLaplacian(LinearOperator):
+    """D - W of a full graph as products with W: few steps of a walk on it already forget most of where they began."""
+
+    def __init__(self, W: Array, sums: Array) -> None:
+        super().__init__(W.dtype, W.shape)  # type: ignore[call-arg]
+        self._W, self._sums = W, sums
+
+    def _matvec(self, v: Array) -> Array:
+        return self._matmat(v.reshape(-1, 1)).ravel()
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self._sums[:, None] * V - _affine_product(self._W, np.ascontiguousarray(V)))
+
+    def toarray(self) -> Array:
+        return np.asarray(np.diag(self._sums) - self._W)
 
 
 class Diffusion(ObjectiveBuilder):
@@ -174,11 +212,16 @@ class Diffusion(ObjectiveBuilder):
         t, 0 leaves columns as they are.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X, which then is the n × n matrix
+        of distances, dense, or sparse with those of neighbours; `transform` takes distances to the training rows.
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
     """
+
+    metrics = METRICS
 
     def __init__(
         self,
@@ -187,6 +230,7 @@ class Diffusion(ObjectiveBuilder):
         alpha: float = 0.5,
         diffusion_time: float = 1.0,
         beta: Any = "mean",
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
     ) -> None:
@@ -194,6 +238,7 @@ class Diffusion(ObjectiveBuilder):
         self.alpha = alpha
         self.diffusion_time = diffusion_time
         self.beta = beta
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
 
@@ -216,22 +261,26 @@ class Diffusion(ObjectiveBuilder):
         sums = np.asarray(W.sum(axis=1)).ravel() + 1.0  # k(x, x) = 1
         scale = sums ** -float(self.alpha)
         W = W.multiply(scale[:, None]).multiply(scale).tocsr() if is_sparse(W) else W * scale[:, None] * scale
-        L: Any = laplacian(W)[0] if is_sparse(W) else np.diag(W.sum(axis=1)) - W
-        degrees = np.asarray(W.sum(axis=1)).ravel() + scale**2
+        sums = np.asarray(W.sum(axis=1)).ravel()
+        L = laplacian(W)[0] if is_sparse(W) else WalkLaplacian(W, sums) if rows.n > _DENSE else np.diag(sums) - W
+        degrees = sums + scale**2
         volume, time = float(degrees.sum()), float(self.diffusion_time)
 
         def finish(values: Array) -> tuple[Array, Array]:
             steps = 1.0 - values
             return steps, np.sqrt(volume) * np.sign(steps) ** round(time) * np.abs(steps) ** time
 
-        links = rows.n if full else rows.neighbor_count(self.n_neighbors or 1)
+        if self.neighbors is not None:
+            links = int(np.shape(self.neighbors[1])[1])
+        else:
+            links = rows.n if full else rows.neighbor_count(self.n_neighbors)
         return Objective(L, degrees, finish=finish, source=DiffusionSource(links, width, scale))
 
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
         """ψ(x) = Σ_j w_j ψ_j / (λ Σ_j w_j) with w_j = k(x, x_j) / q_j^alpha: the step of the walk from the new row."""
         source: DiffusionSource = objective.source
         weighted = np.column_stack([Y * source.scale[:, None], source.scale]).astype(np.float64)
-        mean = fit_owned(LatentVariable(source.links, source.width), rows.features, weighted)
+        mean = fit_owned(LatentVariable(source.links, source.width, rows.metric), rows.features, weighted)
         return WalkStep(mean, np.where(np.abs(values) > 1e-12, values, 1.0))
 
 

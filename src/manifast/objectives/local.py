@@ -29,12 +29,29 @@ class LocalObjective(ObjectiveBuilder):
     """Base: neighbourhoods of all rows, joined where their graph falls apart, and the matrix that they add up to."""
 
     natural_name = "reconstruction"
+    metrics = ("euclidean", "cosine")
     reg = 1e-3  # of the map that rebuilds new rows from their nearest
 
-    def __init__(self, n_neighbors: int | None = None, *, connect: bool = True, neighbors: Any = None) -> None:
+    def __init__(
+        self,
+        n_neighbors: int | None = None,
+        *,
+        metric: str = "euclidean",
+        connect: bool = True,
+        neighbors: Any = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.connect = connect
         self.neighbors = neighbors
+
+    def row_metric(self) -> str:
+        if isinstance(self.metric, str) and self.metric == "precomputed":
+            raise ValueError(
+                "metric must be 'euclidean' or 'cosine' for this method, which needs the rows themselves. Got "
+                "'precomputed' instead: give rows as X and neighbours from elsewhere as neighbors=(distances, indices)."
+            )
+        return super().row_metric()
 
     def count(self, rows: Rows, d: int) -> Any:
         """n_neighbors, by default as many as local coordinates of d dimensions call for, if there are."""
@@ -59,7 +76,7 @@ class LocalObjective(ObjectiveBuilder):
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
         lists = self.neighborhoods(rows, d)
         self.check_neighborhoods(rows, lists.shape[1], d)
-        bridges = find_bridges(self.joined(lists), rows.features, self.connect)
+        bridges = find_bridges(self.joined(lists), rows.distances, self.connect)
         with stage("weights of the neighbourhoods"):
             objective = self.matrix(rows, lists, bridges, d)
         return objective.replace(source=self.count(rows, d) if self.neighbors is None else lists.shape[1])
@@ -77,7 +94,7 @@ class LocalObjective(ObjectiveBuilder):
         """The sum over these neighbourhoods and bridges."""
 
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
-        return fit_owned(Reconstruction(min(objective.source, rows.n), self.reg), rows.features, Y)
+        return fit_owned(Reconstruction(min(objective.source, rows.n), self.reg, rows.metric), rows.features, Y)
 
 
 class LLE(LocalObjective):
@@ -85,9 +102,12 @@ class LLE(LocalObjective):
 
     Parameters
     ----------
-    n_neighbors : int, default 8
+    n_neighbors : int or None, default None
+        None is 8.
     reg : float, default 1e-3
         Regularisation of the weights, relative to the trace of each local Gram matrix.
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        By which neighbours are found.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
     neighbors : (distances, indices), optional
@@ -95,10 +115,19 @@ class LLE(LocalObjective):
     """
 
     def __init__(
-        self, n_neighbors: int = 8, *, reg: float = 1e-3, connect: bool = True, neighbors: Any = None
+        self,
+        n_neighbors: int | None = None,
+        *,
+        reg: float = 1e-3,
+        metric: str = "euclidean",
+        connect: bool = True,
+        neighbors: Any = None,
     ) -> None:
-        super().__init__(n_neighbors, connect=connect, neighbors=neighbors)
+        super().__init__(n_neighbors, metric=metric, connect=connect, neighbors=neighbors)
         self.reg = reg
+
+    def neighbors_for(self, d: int) -> int:
+        return _NEIGHBORS
 
     def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
         as_positive(self.reg, "reg")
@@ -123,14 +152,12 @@ class ModifiedLLE(LLE):
     ----------
     n_neighbors : int or None, default None
         At least as many as dimensions; None is 8, or one and a half times the dimensions where that is more.
-    reg, connect, neighbors
+    reg, metric, connect, neighbors
         As in `LLE`.
     """
 
-    def __init__(
-        self, n_neighbors: int | None = None, *, reg: float = 1e-3, connect: bool = True, neighbors: Any = None
-    ) -> None:
-        super().__init__(n_neighbors, reg=reg, connect=connect, neighbors=neighbors)  # type: ignore[arg-type]
+    def neighbors_for(self, d: int) -> int:
+        return default_neighbors(d)
 
     def check_neighborhoods(self, rows: Rows, size: int, d: int) -> None:
         if size < d:
@@ -147,7 +174,7 @@ class HessianLLE(LocalObjective):
     ----------
     n_neighbors : int or None, default None
         More than d + d(d + 1)/2 for d dimensions; None is one and a half times that, at least 8.
-    connect, neighbors
+    metric, connect, neighbors
         As in `LLE`.
     """
 
@@ -172,7 +199,7 @@ class LTSA(LocalObjective):
     ----------
     n_neighbors : int or None, default None
         More than the dimensions; None is 8, or one and a half times the dimensions where that is more.
-    connect, neighbors
+    metric, connect, neighbors
         As in `LLE`.
     """
 
@@ -199,7 +226,7 @@ class LocalRegression(LocalObjective):
         Ridge of the local regressions, in squared units of the rows; None is 0, which is stable after the local PCA.
     local_dim : int or None, default None
         Dimensions that the local PCA keeps; None is those of the embedding.
-    connect, neighbors
+    metric, connect, neighbors
         As in `LLE`; lists hold the n_neighbors - 1 nearest others.
     """
 
@@ -209,10 +236,11 @@ class LocalRegression(LocalObjective):
         *,
         gamma_local: float | None = None,
         local_dim: int | None = None,
+        metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
     ) -> None:
-        super().__init__(n_neighbors, connect=connect, neighbors=neighbors)
+        super().__init__(n_neighbors, metric=metric, connect=connect, neighbors=neighbors)
         self.gamma_local = gamma_local
         self.local_dim = local_dim
 

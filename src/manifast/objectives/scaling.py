@@ -13,13 +13,13 @@ from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._paths import shortest_paths
 from manifast._progress import stage
-from manifast._rows import OF_PATHS, Rows, disconnected, join
+from manifast._rows import OF_PATHS, Rows, join, neighbor_lists
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
-from manifast.extensions import KernelRidge, LandmarkIsomap, fit_owned, mean_squares
-from manifast.graphs import connect_by
+from manifast.extensions import KernelRidge, LandmarkIsomap, check_reach, fit_owned, mean_squares, reach_graph
+from manifast.graphs import METRICS, as_radius, distances_of
 from manifast.kernels import neighbor_graph, sq_distances
-from manifast.maps import LinearMap
+from manifast.maps import LinearMap, Triangulation
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
 _LARGEST_EXPONENT = 50.0  # of exp(d²/β): beyond, another class is far away, and numbers need not grow
@@ -71,11 +71,15 @@ def classical_scaling(squares: Array, source: Any = None) -> Objective:
 
 @dataclass(frozen=True)
 class Geodesics:
-    """Geodesic distances from landmarks (rows of the matrix) to all rows, and the neighbours they run through."""
+    """Geodesic distances from landmarks (rows of the matrix) to all rows, and the neighbours they run through.
+
+    These are k nearest, or all within a radius.
+    """
 
     lengths: Array
     landmarks: Array
-    k: int
+    k: int | None
+    radius: float | None = None
 
     @property
     def between(self) -> Array:
@@ -89,7 +93,13 @@ class Isomap(ObjectiveBuilder):
 
     Parameters
     ----------
-    n_neighbors : int, default 8
+    n_neighbors : int or None, default 8
+        None where there is a `radius`.
+    radius : float or None, default None
+        Instead of the nearest, all rows within a distance are neighbours.
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X, which then is the n × n matrix
+        of distances, dense, or sparse with those of neighbours; `transform` takes distances to the training rows.
     neighbors : (distances, indices), optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
     n_landmarks : int or None, default None
@@ -101,22 +111,33 @@ class Isomap(ObjectiveBuilder):
 
     sparse = True
     natural_name = "landmark_isomap"
+    metrics = METRICS
 
     def __init__(
         self,
-        n_neighbors: int = 8,
+        n_neighbors: int | None = 8,
         *,
+        radius: float | None = None,
+        metric: str = "euclidean",
         neighbors: Any = None,
         n_landmarks: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
         self.neighbors = neighbors
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
     def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
-        rows.neighbor_count(self.n_neighbors)
+        check_reach(self.n_neighbors, self.radius)
+        if self.radius is None:
+            rows.neighbor_count(self.n_neighbors)
+        elif self.neighbors is not None:
+            raise ValueError("neighbors must be None with a radius. Got both.")
+        else:
+            as_radius(self.radius)
         count = landmark_count(self.n_landmarks, rows.n)
         if count == rows.n:
             check_room(rows.n, 2, f"use n_landmarks, or {LANDMARKS}", lapack=False)
@@ -133,15 +154,27 @@ class Isomap(ObjectiveBuilder):
         return super().dimensions(value, rows, labels)
 
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
-        k = rows.neighbor_count(self.n_neighbors)
         landmarks = chosen_landmarks(self.n_landmarks, rows.n, self.random_state)
-        distances, neighbors = rows.neighbors(k, self.neighbors)
-        graph = neighbor_graph(distances.astype(np.float64, copy=False), neighbors, weights="distance")
-        graph = join(graph, rows.features, True, "distance", advice=OF_PATHS)
+        graph, k, radius = self._graph(rows)
+        graph = join(graph, rows.distances, True, "distance", advice=OF_PATHS)
         with stage(f"shortest paths from {len(landmarks)} rows"):
             lengths = shortest_paths(graph, landmarks)
-        source = Geodesics(lengths, landmarks, neighbors.shape[1])
-        return classical_scaling(np.square(source.between), source).replace(lengths=True)
+        source = Geodesics(lengths, landmarks, k, radius)
+        return classical_scaling(np.square(source.between), source).replace(lengths=rows.metric != "cosine")
+
+    def _graph(self, rows: Rows) -> tuple[sp.csr_array, int | None, float | None]:
+        """The graph of distances, and the neighbours that a new row has."""
+        if self.neighbors is not None:
+            distances, neighbors = neighbor_lists(self.neighbors, rows.n)
+            wide = distances.astype(np.float64, copy=False)
+            return neighbor_graph(wide, neighbors, weights="distance"), neighbors.shape[1], None
+        if self.radius is None:
+            k = rows.neighbor_count(self.n_neighbors)
+            with stage(f"{k} nearest neighbours of {rows.n} rows"):
+                return reach_graph(rows.distances, k, None), k, None
+        radius = float(rows.in_distances(self.radius, 1))
+        with stage(f"neighbours of {rows.n} rows within {self.radius}"):
+            return reach_graph(rows.distances, None, radius), None, radius
 
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
         """Triangulation from the geodesics at hand; Y are the landmarks' rows."""
@@ -149,19 +182,21 @@ class Isomap(ObjectiveBuilder):
         # All pairs are symmetric to rounding, so that rows serve as columns.
         whole = len(source.landmarks) == rows.n
         to_landmarks = source.lengths if whole else source.lengths.T
-        natural = LandmarkIsomap(n_neighbors=source.k)
+        natural = LandmarkIsomap(source.k, source.radius, rows.metric)
         return natural._learn(rows.features, to_landmarks, mean_squares(source.between), Y, source.k)
-
 
     def place_all(self, natural: Any, objective: Objective) -> Array:
         return np.asarray(natural.place(objective.source.lengths.T))
 
 
 class MDS(ObjectiveBuilder):
-    """Classical scaling (Torgerson 1952) of the Euclidean distances between rows, or between some landmarks.
+    """Classical scaling (Torgerson 1952) of the distances between rows, or between some landmarks.
 
     Parameters
     ----------
+    metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
+        What distances are: plain ones, 1 - cos of the angle between rows, or those in X, which then is the n × n matrix
+        of distances; `transform` takes distances to the training rows.
     n_landmarks : int or None, default None
         Scale the distances between that many rows, and place the others by triangulation (de Silva and Tenenbaum 2004);
         None is all rows, which holds an n × n matrix.
@@ -169,7 +204,12 @@ class MDS(ObjectiveBuilder):
         Which rows become landmarks.
     """
 
-    def __init__(self, *, n_landmarks: int | None = None, random_state: int = 0) -> None:
+    metrics = METRICS
+
+    def __init__(
+        self, *, metric: str = "euclidean", n_landmarks: int | None = None, random_state: int = 0
+    ) -> None:
+        self.metric = metric
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
@@ -185,15 +225,22 @@ class MDS(ObjectiveBuilder):
 
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
         landmarks = chosen_landmarks(self.n_landmarks, rows.n, self.random_state)
-        squares = sq_distances(np.asarray(rows.features[landmarks], dtype=np.float64))
-        return classical_scaling(squares, LandmarkRows(rows.features, landmarks, squares)).replace(lengths=True)
+        squares = rows.distances.squares(landmarks)
+        source = LandmarkRows(rows.features, landmarks, squares)
+        return classical_scaling(squares, source).replace(lengths=rows.metric != "cosine")
 
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
-        """Triangulation (de Silva and Tenenbaum): y = -½ (δ² - mean δ²) · Y (Y'Y)^-1, an affine map of the row."""
+        """Triangulation (de Silva and Tenenbaum): y = -½ (δ² - mean δ²) · Y (Y'Y)^-1.
+
+        With Euclidean distances it is an affine map of the row.
+        """
         source: LandmarkRows = objective.source
-        known = np.asarray(source.X[source.landmarks], dtype=np.float64)
         wide = Y.astype(np.float64)
-        projection = wide @ np.linalg.pinv(wide.T @ wide, hermitian=True)
+        projection = np.ascontiguousarray(wide @ np.linalg.pinv(wide.T @ wide, hermitian=True))
+        if rows.metric != "euclidean":
+            kept = None if rows.metric == "precomputed" else source.X[source.landmarks]
+            return Triangulation(kept, source.landmarks, source.squares.mean(axis=0), projection, rows.metric)
+        known = np.asarray(source.X[source.landmarks], dtype=np.float64)
         # Columns of the projection sum to zero: |x|² drops out of δ² = |x|² - 2 x·z + |z|².
         projection -= projection.mean(axis=0)
         norms = np.einsum("ij,ij->i", known, known)
@@ -262,9 +309,8 @@ class ClassIsomap(ObjectiveBuilder):
         assert labels is not None
         k = rows.n - 1 if self.n_neighbors is None else rows.neighbor_count(self.n_neighbors)
         distances = class_distances(rows.features, labels.codes, rows.in_units(self.beta, 2), float(self.alpha))
-        graph = nearest_by(distances, k)
-        if disconnected(graph, True, "distance", OF_PATHS):
-            graph = connect_by(graph, distances)
+        among = distances_of(distances, "precomputed")
+        graph = join(reach_graph(among, k, None), among, True, "distance", advice=OF_PATHS)
         with stage(f"shortest paths between {rows.n} rows"):
             geodesics = shortest_paths(graph)
         return classical_scaling(np.square(geodesics))
@@ -283,11 +329,3 @@ def class_distances(X: Array, codes: Array, beta: Any, alpha: float) -> Array:
         width = (float(np.sqrt(squares).sum()) / (squares.size - len(X))) ** 2 or 1.0
     ratio = np.minimum(squares / width, _LARGEST_EXPONENT)
     return np.where(codes[:, None] == codes, np.sqrt(-np.expm1(-ratio)), np.exp(0.5 * ratio) - alpha)
-
-
-def nearest_by(distances: Array, k: int) -> sp.csr_array:
-    """Union graph of the k nearest by a matrix of distances, ties by index, with these as lengths."""
-    others = distances.copy()
-    np.fill_diagonal(others, np.inf)
-    lists = np.argsort(others, axis=1, kind="stable")[:, :k]
-    return neighbor_graph(np.take_along_axis(others, lists, axis=1), lists, weights="distance")
