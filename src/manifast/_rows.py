@@ -165,10 +165,19 @@ def join(W: Any, X: Any, connect: bool, weights: str, beta: Any = None, *, advic
 
 
 def find_bridges(W: Any, X: Any, connect: bool) -> Array:
-    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
-    if not disconnected(W, connect, "binary"):
-        return np.empty((0, 2), dtype=np.int64)
-    return bridges_between(W, X)
+    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several.
+
+    Rows without an edge, which are in no neighbourhood, do not count as components.
+    """
+    alone = int(W.shape[0] - np.count_nonzero(np.diff(W.indptr) + np.bincount(W.indices, minlength=W.shape[0])))
+    count, done = n_components_of(W, "binary"), "joined by the shortest missing edges" if connect else "left apart"
+    if alone and count - alone <= 1:
+        advice = "Use a larger n_neighbors, or leave out rows that are far from all others."
+        warn(f"the graph has {alone} of {W.shape[0]} rows in nobody's neighbourhood, {done}. {advice}")
+    elif count > 1:
+        others = f"beside {alone} rows in nobody's neighbourhood, " if alone else ""
+        warn_components(count - alone, others + done)
+    return bridges_between(W, X) if connect and count > 1 else np.empty((0, 2), dtype=np.int64)
 
 
 def disconnected(W: Any, connect: bool, weights: str, advice: str | None = None) -> bool:

@@ -29,6 +29,7 @@ from manifast._validation import (
 from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned
 
 NOT_INTERPOLATING = "the map for new rows does not interpolate: transform(X) is close to embedding_, not equal to it"
+_OBJECTS = {"objective": "objectives", "smoother": "smoothers"}  # where the objects of a parameter are
 MINUS_ONE = "-1 in y means that a row has no label: it cannot be a class"
 
 
@@ -69,12 +70,8 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         X = validate_data(
             self, X, reset=reset, dtype=dtype, order="C", accept_sparse=accept, ensure_min_samples=2 if reset else 1
         )
-        if is_sparse(X):
-            if reset:
-                self._exponent = 0
-            return sp.csr_array(X)
-        X = contiguous(X)
-        largest = largest_magnitude(X)
+        X = sp.csr_array(X) if is_sparse(X) else contiguous(X)
+        largest = largest_magnitude(X.data if is_sparse(X) else X)
         if reset:
             exponent = int(np.frexp(largest)[1]) if largest else 0
             scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and not self._pairwise()
@@ -94,17 +91,20 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             and not hasattr(self, "feature_names_in_")
         )
 
-    def _in_range(self, X: Array, largest: float) -> Array:
+    def _in_range(self, X: Any, largest: float) -> Any:
         """Rows whose squares stay in range: training data beyond it are scaled by a power of two, new rows with them.
 
         New rows that are still too far away are moved to where all training rows look like one point, too.
         """
         limit = 1e140 if X.dtype == np.float64 else 1e17
+        if (not self._exponent and largest < limit) or self._pairwise():
+            return X
+        if is_sparse(X):
+            return sp.csr_array((self._in_range(X.data, largest), X.indices, X.indptr), shape=X.shape)
         if self._exponent:
             with np.errstate(over="ignore"):
                 X = np.ldexp(X, -self._exponent)
-            largest = np.inf
-        return X if largest < limit else np.clip(X, -limit, limit)
+        return np.clip(X, -limit, limit)
 
     def _pairwise(self) -> bool:
         """Whether X holds affinities or kernel values instead of features."""
@@ -124,6 +124,19 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(extension, str):
             extension = EXTENSIONS.get(extension)
         return self._sparse and (extension is None or bool(getattr(extension, "_sparse", False)))
+
+    def set_params(self, **params: Any) -> RowEstimator:
+        """Set parameters, `part__name` those of a part that is an object."""
+        for key in params:
+            part, nested, _ = key.partition("__")
+            value = params.get(part, getattr(self, part, None))
+            if nested and part in self.get_params(deep=False) and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"{part} must be an object with parameters of its own to set {key}. Got {part}={value!r}: pass the "
+                    f"object that the name stands for, from manifast.{_OBJECTS.get(part, 'extensions')}."
+                )
+        super().set_params(**params)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -185,6 +185,8 @@ class LabelEncoding(ClassEmbedding):
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
         (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -201,9 +203,12 @@ class LabelEncoding(ClassEmbedding):
            [0., 1.]])
     """
 
-    def __init__(self, n_components: int | None = None, *, extension: Any = None) -> None:
+    def __init__(
+        self, n_components: int | None = None, *, extension: Any = None, verbose: bool | int = False
+    ) -> None:
         self.n_components = n_components
         self.extension = extension
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return objectives.OneHot()

@@ -423,6 +423,8 @@ class LDE(Discriminating):
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -457,6 +459,7 @@ class LDE(Discriminating):
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -467,6 +470,7 @@ class LDE(Discriminating):
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.LDE, self)
@@ -499,6 +503,8 @@ class LFDA(Discriminating):
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -533,6 +539,7 @@ class LFDA(Discriminating):
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -543,6 +550,7 @@ class LFDA(Discriminating):
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.LFDA, self)
