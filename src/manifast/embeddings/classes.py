@@ -21,7 +21,9 @@ _RBF_ROWS = 10_000  # beyond, the interpolator's matrix would take more than a g
 class ClassEmbedding(Composed, SupervisedEmbedding):
     """Base: the natural map is Gaussian, as classes are far apart. Rows of few features call for a ridge."""
 
-    def _natural_map(self, rows: Rows, builder: Any, objective: Any, values: Array) -> Any:
+    def _natural_map(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, values: Array
+    ) -> Any:
         X = rows.X
         if rows.n > _RBF_ROWS:
             warn(

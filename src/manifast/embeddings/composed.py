@@ -61,7 +61,7 @@ class Composed(Embedding):
             solution = embed(objective, prepared, d, exact=self.n_components is not None)
         self._keep(rows, builder, objective, solution)
 
-    def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Any) -> int:
+    def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         return builder.dimensions(self.n_components, rows, labels)
 
     def _keep(self, rows: Rows, builder: ObjectiveBuilder, objective: Objective, solution: Solution) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manifast import objectives
+from manifast._labels import Labels
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
 from manifast.embeddings._base import SupervisedEmbedding
@@ -373,16 +374,18 @@ class SpectralRegression(Composed):
         check_affinity(self.affinity)
         return choice(objectives.Laplacian, self)
 
-    def _regression(self) -> Smoother:
+    def _regression(self) -> Ridge | KernelRidge:
         if self.kernel is None:
             return Ridge(ridge=as_number(self.alpha, "alpha", minimum=0.0))
         return choice(KernelRidge, self, ridge=as_positive(self.alpha, "alpha"))
 
-    def _dimensions(self, builder: Any, rows: Rows, labels: Any) -> int:
+    def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         self._regression().check(rows)
         return super()._dimensions(builder, rows, labels)
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         mapping = self._regression().prepare(rows).fit(solution.Y)
         super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
 
