@@ -12,11 +12,12 @@ typedef enum mf_status {
 } mf_status;
 
 /* What a call may use, and how it asks whether to stop. `interrupted` (may be NULL) is called on the calling
- * thread only, at most every few hundredths of a second; non-zero ends the kernel with MF_INTERRUPTED. */
+ * thread only, with a pause between two calls; non-zero ends the kernel with MF_INTERRUPTED. */
 typedef struct mf_run {
     int n_threads;
     int (*interrupted)(void);
     int stop;         /* set by mf_poll, read by all threads */
+    double pause;     /* seconds between two calls of `interrupted`; below 0 every mf_poll is one */
     double last_poll; /* seconds, 0 at first; calling thread only */
 } mf_run;
 

@@ -62,3 +62,63 @@ def test_includes_point_down(name: str) -> None:
     allowed = {folder} | FOLDERS_BELOW.get(folder, {"base"})
     used = {include.split("/")[0] for include in _includes(name) if "/" in include and not include.startswith("sys/")}
     assert used <= allowed
+
+
+# A grid graph whose hierarchy has several levels; the allocation of each number fails once.
+STARVED = r"""
+#include <stdio.h>
+#include <stdlib.h>
+
+static long left;
+static int fails(void) { return left-- == 0; }
+static void *failing_calloc(size_t count, size_t size) { return fails() ? NULL : calloc(count, size); }
+static int failing_posix_memalign(void **memory, size_t align, size_t size)
+{
+    return fails() ? 12 : posix_memalign(memory, align, size);
+}
+#define calloc failing_calloc
+#define posix_memalign failing_posix_memalign
+#include "multilevel/multilevel.h"
+
+#define SIDE 40
+int main(void)
+{
+    static int64_t start[SIDE * SIDE + 1];
+    static int32_t column[4 * SIDE * SIDE];
+    static double weight[4 * SIDE * SIDE];
+    int64_t n = SIDE * SIDE, at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t x = i % SIDE, y = i / SIDE;
+        int64_t near[4] = {y ? i - SIDE : -1, x ? i - 1 : -1, x < SIDE - 1 ? i + 1 : -1, y < SIDE - 1 ? i + SIDE : -1};
+        for (int k = 0; k < 4; k++)
+            if (near[k] >= 0) weight[at] = 1, column[at++] = (int32_t)near[k];
+        start[i + 1] = at;
+    }
+    for (long number = 0;; number++) {
+        mf_run run = {.n_threads = 1};
+        mf_multilevel *made = NULL;
+        int64_t reached = 0;
+        left = number;
+        mf_status status = mf_multilevel_begin(n, start, column, weight, &made, &reached, &run);
+        int levels = status == MF_OK ? made->count : 0;
+        mf_multilevel_free(made);
+        if (left >= 0) return printf("%ld %d\n", number, levels), status != MF_OK;
+        if (status != MF_NO_MEMORY) return 1;
+    }
+}
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_hierarchy_without_memory_ends_in_a_status(tmp_path: Path) -> None:
+    """Unoptimised, where reading through a null pointer is not optimised away."""
+    source, program = tmp_path / "starved.c", tmp_path / "starved"
+    source.write_text(STARVED)
+    command = ["gcc", "-std=gnu11", "-O0", "-fopenmp", "-w", f"-I{CSRC}", str(source), "-o", str(program), "-lm"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([str(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    allocations, levels = map(int, done.stdout.split())
+    assert allocations > 20 and levels > 1

@@ -24,6 +24,7 @@ __declspec(dllimport) void __stdcall Sleep(unsigned long milliseconds); /* windo
 #else
 #include <time.h>
 static inline int omp_get_thread_num(void) { return 0; }
+static inline int omp_get_ancestor_thread_num(int level) { return (void)level, 0; }
 static inline int omp_get_num_threads(void) { return 1; }
 static inline int omp_get_max_threads(void) { return 1; }
 static inline int omp_in_parallel(void) { return 0; }
@@ -33,7 +34,6 @@ static inline double omp_get_wtime(void) { return (double)clock() / CLOCKS_PER_S
 #define MF_JOIN2(a, b) a##_##b
 #define MF_JOIN(a, b) MF_JOIN2(a, b)
 
-#define MF_POLL_SECONDS 0.05
 #define MF_ALIGN 64
 
 static inline int64_t mf_min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -48,9 +48,10 @@ static inline int mf_poll(mf_run *run)
 #pragma omp atomic read
     stop = run->stop;
     if (stop || !run->interrupted || omp_get_thread_num() != 0) return stop;
+    if (omp_get_ancestor_thread_num(1) > 0) return 0; /* the only thread of a team that another thread has made */
     double now = omp_get_wtime();
     if (run->last_poll == 0) run->last_poll = now; /* a short call never asks: Python's lock may take long to get */
-    if (now - run->last_poll <= MF_POLL_SECONDS) return 0;
+    if (now - run->last_poll <= run->pause) return 0;
     run->last_poll = now;
     if (!run->interrupted()) return 0;
 #pragma omp atomic write

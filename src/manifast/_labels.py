@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manifast._validation import Array, is_sparse
-from manifast._warnings import warn
+from manifast._warnings import warn, warnings_at_the_user
 
 UNLABELLED = -1
 SEMI_SUPERVISED = (
@@ -90,7 +90,8 @@ def read_labels(
         known = _known(y, with_label)
         if not isinstance(estimator, str):
             _warn_of_classes(name, known)
-    check_classification_targets(known)
+    with warnings_at_the_user():
+        check_classification_targets(known)
     classes, inside = np.unique(known, return_inverse=True)
     if len(classes) < least_classes:
         hint = ""
@@ -147,7 +148,8 @@ def _column(y: Any, name: str) -> tuple[Array, Array]:
         y = np.array(y, dtype=object)  # NumPy would turn -1 and NaN into strings
     elif hasattr(y, "to_numpy"):
         y = y.to_numpy()  # scikit-learn would refuse pandas' NA
-    y = column_or_1d(y, warn=True)
+    with warnings_at_the_user():
+        y = column_or_1d(y, warn=True)
     if y.dtype.kind in "fc":
         missing = np.isnan(y)
         if masked is not None:

@@ -8,7 +8,6 @@ computed in double precision. Neighbours come as lists of row numbers, as `manif
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import scipy.sparse as sp
 
 from manifast._core import local as _local
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive, contiguous
+from manifast._validation import Array, as_count, as_matrix, as_number, as_pair, as_positive, contiguous
 from manifast.kernels import _csr, _of_one_dtype
 
 __all__ = [
@@ -213,7 +212,7 @@ def modified_lle_matrix(
         seen_from = _as_lists(seen_from[:, None], "centers", n)[:, 0]
         lists = _as_lists(neighbors, "neighbors", n, rows=seen_from.shape[0])
     k, p = lists.shape[1], x.shape[1]
-    _check_dim(dim, min(k, p), f"min(k, p) = {min(k, p)} for lists of k = {k} neighbours with p = {p} features")
+    as_count(dim, "dim", maximum=min(k, p), why=f", min(k, p) for lists of k = {k} neighbours with p = {p} features")
     ridge, least = as_positive(reg, "reg"), as_number(tol, "tol", minimum=0.0)
     if lists.shape[0] == 0:
         return sp.csr_array((n, n), dtype=np.float64)
@@ -265,7 +264,7 @@ def alignment_matrix(
     lists = _as_lists(cliques, "cliques", x.shape[0])
     k, p = lists.shape[1], x.shape[1]
     most = min(k - 1, p)
-    _check_dim(dim, most, f"min(k - 1, p) = {most} for cliques of k = {k} points with p = {p} features")
+    as_count(dim, "dim", maximum=most, why=f", min(k - 1, p) for cliques of k = {k} points with p = {p} features")
     ridge = as_number(gamma, "gamma", minimum=0.0)
     if lists.shape[0] == 0:
         return sp.csr_array((x.shape[0], x.shape[0]), dtype=np.float64)
@@ -316,7 +315,7 @@ def hessian_matrix(X: Any, neighbors: Any, *, dim: int, n_threads: int | None = 
     x = as_matrix(X, "X", min_rows=1)
     lists = _as_lists(neighbors, "neighbors", x.shape[0])
     k, p = lists.shape[1], x.shape[1]
-    _check_dim(dim, p, f"p = {p}, the number of features")
+    as_count(dim, "dim", maximum=p, why=", the number of features")
     columns = int(dim) * (int(dim) + 3) // 2
     if k <= columns:
         raise ValueError(
@@ -344,11 +343,6 @@ def _matrix_of_cliques(made: Any, lists: Array, name: str, n: int) -> sp.csr_arr
     if isinstance(made, int):
         raise ValueError(f"{name} must not name a point twice. Got {lists[made]} in row {made}.")
     return _csr(made, n)
-
-
-def _check_dim(dim: int, most: int, limit: str) -> None:
-    if not isinstance(dim, Integral) or isinstance(dim, bool) or not 1 <= dim <= most:
-        raise ValueError(f"dim must be an integer from 1 to {limit}. Got {dim!r} instead.")
 
 
 def _as_lists(value: Any, name: str, n: int, *, rows: int | None = None) -> Array:

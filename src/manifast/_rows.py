@@ -187,10 +187,18 @@ def join(
 
 
 def find_bridges(W: Any, distances: Distances, connect: bool) -> Array:
-    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several."""
-    count = n_components_of(W, "binary")
-    if count > 1:
-        warn_components(count, _JOINED if connect else "left apart")
+    """Pairs of rows (m, 2) that would join the components of a graph, with a warning where there are several.
+
+    Rows without an edge, which are in no neighbourhood, do not count as components.
+    """
+    alone = int(W.shape[0] - np.count_nonzero(np.diff(W.indptr) + np.bincount(W.indices, minlength=W.shape[0])))
+    count, done = n_components_of(W, "binary"), _JOINED if connect else "left apart"
+    if alone and count - alone <= 1:
+        advice = "Use a larger n_neighbors, or leave out rows that are far from all others."
+        warn(f"the graph has {alone} of {W.shape[0]} rows in nobody's neighbourhood, {done}. {advice}")
+    elif count > 1:
+        others = f"beside {alone} rows in nobody's neighbourhood, " if alone else ""
+        warn_components(count - alone, others + done)
     if count == 1 or not connect:
         return np.empty((0, 2), dtype=np.int64)
     return bridges_between(W, distances)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from manifast._core import dispatch
+from manifast._validation import shown
 
 _UNLIMITED = 1 << 30
 _home = os.getpid()
@@ -161,7 +162,7 @@ class kernel_threads:
         if n_threads is not None and (
             not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1
         ):
-            raise ValueError(f"n_threads must be None or an integer of at least 1. Got {n_threads!r} instead.")
+            raise ValueError(f"n_threads must be None or an integer of at least 1. Got {shown(n_threads)} instead.")
         self._asked = n_threads
 
     def __enter__(self) -> int:

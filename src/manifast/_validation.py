@@ -133,13 +133,20 @@ def _as_float(value: Any) -> float | None:
         return None
 
 
+def shown(value: Any) -> str:
+    """A value as it stands in a message; integers of hundreds of digits by their length."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    return repr(value)
+
+
 def as_positive(value: Any, name: str) -> float:
     """A finite number above zero."""
     number = _as_float(value)
     if number is None:
-        raise ValueError(f"{name} must be a positive number. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a positive number. Got {shown(value)} instead.")
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive, finite number. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a positive, finite number. Got {shown(value)} instead.")
     return number
 
 
@@ -147,16 +154,21 @@ def as_number(value: Any, name: str, *, minimum: float) -> float:
     """A finite number of at least `minimum`."""
     number = _as_float(value)
     if number is None:
-        raise ValueError(f"{name} must be a number of at least {minimum:g}. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a number of at least {minimum:g}. Got {shown(value)} instead.")
     if not (np.isfinite(number) and number >= minimum):
-        raise ValueError(f"{name} must be a finite number of at least {minimum:g}. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a finite number of at least {minimum:g}. Got {shown(value)} instead.")
     return number
 
 
-def as_count(value: Any, name: str, *, maximum: int | None = None, why: str = "") -> int:
-    """An integer of at least 1; `why` says what the maximum comes from."""
+_MOST = 2**31 - 1  # rounds, splits, neighbours: nobody means more
+
+
+def as_count(value: Any, name: str, *, minimum: int = 1, maximum: int | None = None, why: str = "") -> int:
+    """An integer of at least `minimum`; `why` says what the maximum comes from."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < 1 or (maximum is not None and value > maximum):
-        limits = "an integer of at least 1" if maximum is None else f"an integer from 1 to {maximum}{why}"
-        raise ValueError(f"{name} must be {limits}. Got {value!r} instead.")
-    return int(value)
+    if whole and minimum <= value <= (_MOST if maximum is None else maximum):
+        return int(value)
+    limits = f"an integer of at least {minimum}" if maximum is None else f"an integer from {minimum} to {maximum}{why}"
+    if maximum is None and whole and value > _MOST:
+        limits = f"an integer from {minimum} to {_MOST}"
+    raise ValueError(f"{name} must be {limits}. Got {shown(value)} instead.")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-_LIBRARIES = frozenset({"manifast", "sklearn", "joblib", "scipy"})  # nobody can change a parameter there
+_LIBRARIES = frozenset({"contextlib", "joblib", "manifast", "scipy", "sklearn"})  # nobody can change a parameter there
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -24,3 +26,13 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         module=frame.f_globals.get("__name__", "<unknown>"),
         registry=frame.f_globals.setdefault("__warningregistry__", {}),
     )
+
+
+@contextmanager
+def warnings_at_the_user() -> Iterator[None]:
+    """Warnings of other libraries inside, given again where `warn` puts ours."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for each in said:
+        warn(str(each.message), each.category)

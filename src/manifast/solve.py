@@ -28,6 +28,7 @@ from manifast._progress import details
 from manifast._validation import Array, is_sparse
 from manifast.maps import Map
 from manifast.objectives.base import Objective
+from manifast.smoothers.base import Penalizing
 from manifast.smoothers.gaussian import Interpolation
 from manifast.smoothers.projection import Features
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm, smallest_eigenvectors
@@ -46,7 +47,9 @@ class Solution:
     details: Any = None  # of an iteration: its history
 
 
-def embed(objective: Objective, smoother: Any, d: int, *, exact: bool = True) -> Solution:
+def embed(
+    objective: Objective, smoother: Penalizing | Features | Interpolation | None, d: int, *, exact: bool = True
+) -> Solution:
     """The embedding of d dimensions; with `exact` False of as many as exist.
 
     `smoother` is None or what `Smoother.prepare` gave.

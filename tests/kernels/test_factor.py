@@ -303,32 +303,3 @@ def test_broken_patterns_are_refused():
             SparseCholesky(A)
         with pytest.raises(ValueError, match=r"A must (be a valid CSR matrix|have the pattern)"):
             SparseCholesky(grid(9, 9)).factor(A)
-
-
-INTERRUPTED = """
-import signal, sys, time
-import numpy as np, scipy.sparse as sp
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast._linalg.sparse_cholesky import SparseCholesky
-n = 30
-path = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.1), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
-I = sp.eye_array(n)
-A = sp.csr_array(sp.kron(sp.kron(path, I), I) + sp.kron(sp.kron(I, path), I) + sp.kron(I, sp.kron(I, path)))
-solver = SparseCholesky(A, n_threads={threads})
-print("ready", flush=True)
-try:
-    for _ in range(1000):
-        solver.factor()
-except KeyboardInterrupt:
-    print(time.time(), flush=True)
-else:
-    sys.exit("the call was not interrupted")
-b = np.ones((n**3, 1))
-assert np.allclose(A @ solver.factor().solve(b), b)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_a_factorisation_within_a_second(seconds_to_interrupt, threads):
-    assert seconds_to_interrupt(INTERRUPTED.format(threads=threads)) < 1

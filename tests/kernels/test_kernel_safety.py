@@ -350,30 +350,6 @@ time.sleep(0.3)
 """)
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_codes_in_a_nearly_low_rank_dictionary(seconds_to_interrupt, threads):
-    """The second row takes minutes; the thread that hears of Ctrl-C may have the first, which is short."""
-    code = f"""
-import signal, sys, time
-import numpy as np
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast.kernels import l1_code
-rng = np.random.default_rng(0)
-normal = rng.standard_normal
-D = normal((600, 300)) @ normal((300, 600)) + 1e-8 * normal((600, 600))
-X = np.vstack([normal(600) * (rng.random(600) < 0.1) @ D, normal(600)])
-print("ready", flush=True)
-try:
-    l1_code(X, D, errors=False, n_threads={threads})
-except KeyboardInterrupt:
-    print(time.time(), flush=True)
-else:
-    sys.exit("the call was not interrupted")
-"""
-    assert seconds_to_interrupt(code, wait=2.0) < 1
-
-
 def test_neighbors_at_the_end_of_the_range():
     """The unit of the largest numbers overflowed, and the search never ended."""
     distances, indices = knn([[1e300], [1.7e308], [-1.7e308]], 1)

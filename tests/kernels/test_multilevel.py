@@ -334,30 +334,6 @@ def test_verbose_prints(capsys):
     assert "iteration 1: smallest value" in capsys.readouterr().err
 
 
-INTERRUPTED = """
-import signal, sys, time
-import numpy as np, scipy.sparse as sp
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast._linalg.multilevel import laplacian_eigenvectors
-m = 700
-nodes = np.arange(m * m).reshape(m, m)
-i, j = np.r_[nodes[:-1].ravel(), nodes[:, :-1].ravel()], np.r_[nodes[1:].ravel(), nodes[:, 1:].ravel()]
-half = sp.coo_array((np.ones(i.size), (i, j)), shape=(m * m, m * m)).tocsr()
-W = half + half.T
-print("ready", flush=True)
-try:
-    for _ in range(1000):
-        laplacian_eigenvectors(W, 20)
-except KeyboardInterrupt:
-    print(time.time(), flush=True)
-"""
-
-
-@pytest.mark.process
-def test_ctrl_c_ends_it_within_a_second(seconds_to_interrupt):
-    assert seconds_to_interrupt(INTERRUPTED, wait=1) < 1
-
-
 # What is refused
 
 

@@ -307,26 +307,3 @@ def test_bad_ways(rng):
     ]:
         with pytest.raises(ValueError, match=message):
             landmark_map(d, i, g, *rest)
-
-
-INTERRUPTED = """
-import signal, sys, time
-import numpy as np
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast._paths import shortest_paths
-from manifast.kernels import knn, neighbor_graph
-W = neighbor_graph(*knn(np.random.default_rng(0).random((20000, 3)), 12), weights="distance")
-print("ready", flush=True)
-try:
-    shortest_paths(W, np.arange(16000), n_threads={threads})
-except KeyboardInterrupt:
-    print(time.time(), flush=True)
-else:
-    sys.exit("the call was not interrupted")
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_a_long_call_within_a_second(seconds_to_interrupt, threads):
-    assert seconds_to_interrupt(INTERRUPTED.format(threads=threads)) < 1

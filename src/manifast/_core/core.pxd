@@ -12,6 +12,7 @@ cdef extern from "manifast.h" nogil:
         int n_threads
         int (*interrupted)() noexcept nogil
         int stop
+        double pause
         double last_poll
 
     ctypedef enum mf_weights:

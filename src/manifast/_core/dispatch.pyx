@@ -10,6 +10,7 @@ from manifast._core.core cimport (MF_INTERRUPTED, MF_NO_MEMORY, MF_OK, mf_best_t
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals_raw "PyErr_CheckSignals" ()
+    void PyErr_SetInterrupt()
     unsigned long PyThread_get_thread_ident()
 
 cdef const mf_table *_table = mf_best_table()
@@ -19,21 +20,53 @@ cdef const mf_table *table() noexcept nogil:
     return _table
 
 
+cdef double _pause = 0.05  # seconds: Python's lock may take long to get
+cdef int64_t _polls = 0, _interrupt_at = 0
+
+
 # Leaves the exception of a signal handler set in the calling thread; `finish` lets it through.
 cdef int _interrupted() noexcept nogil:
+    global _polls
     with gil:
+        _polls += 1
+        if _polls == _interrupt_at:
+            PyErr_SetInterrupt()
         return PyErr_CheckSignals_raw()
+
+
+# Raises what a signal handler raises meanwhile, and nothing else: at the end of the interpreter `threading` has lost its
+# names, and then nobody waits for a signal.
+cdef bint _on_main_thread() except -1:
+    try:
+        return PyThread_get_thread_ident() == threading.main_thread().ident
+    except (AttributeError, TypeError):
+        return False
 
 
 # Only the main thread hears of signals. Another one that asked while the process ends would be ended by Python then and
 # there, inside the kernel.
-cdef mf_run start(int n_threads) noexcept:
+cdef mf_run start(int n_threads) except *:
     cdef mf_run run
     run.n_threads = n_threads
-    run.interrupted = &_interrupted if PyThread_get_thread_ident() == threading.main_thread().ident else NULL
+    run.interrupted = &_interrupted if _on_main_thread() else NULL
     run.stop = 0
+    run.pause = _pause
     run.last_poll = 0
     return run
+
+
+def watch_polls(double pause=0.05, int64_t interrupt_at=0):
+    """For tests: count how often kernels look for signals from now on, as if Ctrl-C came at one of these times.
+
+    They look at most every `pause` seconds; below 0, whenever they could.
+    """
+    global _pause, _polls, _interrupt_at
+    _pause, _polls, _interrupt_at = pause, 0, interrupt_at
+
+
+def polls():
+    """How often kernels have looked for signals since `watch_polls`."""
+    return _polls
 
 
 cdef int finish(mf_status status) except -1:

@@ -7,8 +7,6 @@ preconditioned by one V-cycle of smoothed aggregation.
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
@@ -16,7 +14,7 @@ import scipy.sparse as sp
 from manifast._core import multilevel as _core
 from manifast._progress import log
 from manifast._threads import kernel_threads
-from manifast._validation import Array, as_positive, contiguous
+from manifast._validation import Array, as_count, as_positive, contiguous
 from manifast.kernels import _INT32_MAX, _NOT_SYMMETRIC, _as_graph, _explain_flaws
 
 __all__ = ["laplacian_eigenvectors"]
@@ -93,10 +91,8 @@ def laplacian_eigenvectors(
     """
     graph = _as_graph(W, "W")
     n = graph.shape[0]
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n - 1:
-        raise ValueError(f"k must be an integer from 1 to {n - 1} for {n} nodes. Got {k!r} instead.")
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 0:
-        raise ValueError(f"max_iter must be an integer of at least 0. Got {max_iter!r} instead.")
+    k = as_count(k, "k", maximum=n - 1, why=f" for {n} nodes")
+    max_iter = as_count(max_iter, "max_iter", minimum=0)
     accuracy = as_positive(tol, "tol")
     wanted = int(k)
     with kernel_threads(n_threads) as threads:

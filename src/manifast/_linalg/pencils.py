@@ -30,7 +30,7 @@ def smallest_of_pencil(
     values, axes = la.eigh(0.5 * (lower + lower.T)) if len(lower) else (np.empty(0), lower)
     kept = values > RANGE * values.max(initial=float(np.finfo(float).tiny))
     if not kept.any():
-        raise _too_many(d, 0)
+        raise _too_many(d, 0, F)
     whitener = axes[:, kept] / np.sqrt(values[kept])
     moments = np.asarray(weighted.sum(axis=0), dtype=np.float64).ravel()  # F'B1
     towards = whitener.T @ moments  # the constant in a basis where F'BF is the identity
@@ -45,7 +45,7 @@ def smallest_of_pencil(
         whitener = (whitener - np.outer(whitener @ mirror, mirror) * (2.0 / (mirror @ mirror)))[:, 1:]
     most = whitener.shape[1]
     if d > most:
-        raise _too_many(d, most)
+        raise _too_many(d, most, F)
     inside = whitener.T @ (upper + np.diag(ridge)) @ whitener
     eigenvalues, vectors = la.eigh(0.5 * (inside + inside.T), subset_by_index=(0, d - 1))
     coef = whitener @ vectors
@@ -54,7 +54,14 @@ def smallest_of_pencil(
     return coef * np.where(turned, -1.0, 1.0), eigenvalues
 
 
-def _too_many(d: int, most: int) -> ValueError:
+def _too_many(d: int, most: int, F: Any) -> ValueError:
+    mean = np.asarray(F.mean(axis=0), dtype=np.float64).ravel()
+    spread = as_dense(F).std(axis=0).max(initial=0.0)
+    if 0 < spread < np.sqrt(RANGE) * 10 * la.norm(mean):
+        return ValueError(
+            f"n_components must be at most {most}, the dimensions that stand out from rounding beside the mean of X, "
+            f"which is {la.norm(mean) / spread:.0e} times as long as X varies. Got {d}: subtract X.mean(axis=0) first."
+        )
     return ValueError(f"n_components must be at most {most}, the dimensions that X spans. Got {d} instead.")
 
 

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from manifast._labels import Labels
 from manifast._linalg.systems import grounded_solution, raised, spd_solver
 from manifast._progress import details
-from manifast._validation import Array, as_positive, is_sparse
+from manifast._validation import Array, as_positive, is_sparse, shown
 from manifast._warnings import warn
 from manifast.classifiers.base import GraphClassifier
 from manifast.extensions import LatentVariable, SparseCode, affinity_mean, as_extension, fit_owned
@@ -342,10 +342,14 @@ class RMGT(_Transduction):
         if self.prior is None:
             self._prior = np.full(labels.count, 1.0 / labels.count)
             return
-        prior = np.asarray(self.prior, dtype=np.float64)
+        try:
+            prior = np.asarray(self.prior, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            prior = np.empty(0)
         if prior.shape != (labels.count,) or not (prior >= 0).all() or not abs(prior.sum() - 1) <= 1e-6:
             raise ValueError(
-                f"prior must be {labels.count} shares, one per class, that add up to 1. Got {self.prior!r} instead."
+                f"prior must be {labels.count} shares, one per class, that add up to 1. "
+                f"Got {shown(self.prior)} instead."
             )
         self._prior = prior
 

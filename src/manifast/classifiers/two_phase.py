@@ -32,6 +32,8 @@ class TPTSSR(ScoreClassifier):
         Share of the training rows that are kept for the second code; at least one row is kept.
     ridge : float, default 0.01
         Ridge of both codes, more than 0.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -52,9 +54,10 @@ class TPTSSR(ScoreClassifier):
     True
     """
 
-    def __init__(self, share: float = 0.05, ridge: float = 0.01) -> None:
+    def __init__(self, share: float = 0.05, ridge: float = 0.01, *, verbose: bool | int = False) -> None:
         self.share = share
         self.ridge = ridge
+        self.verbose = verbose
 
     def _learn(self, X: Array, labels: Labels) -> None:
         share = as_positive(self.share, "share")

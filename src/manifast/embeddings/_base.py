@@ -29,6 +29,7 @@ from manifast._validation import (
 from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned
 
 NOT_INTERPOLATING = "the map for new rows does not interpolate: transform(X) is close to embedding_, not equal to it"
+_OBJECTS = {"objective": "objectives", "smoother": "smoothers"}  # where the objects of a parameter are
 MINUS_ONE = "-1 in y means that a row has no label: it cannot be a class"
 
 
@@ -70,16 +71,11 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         X = validate_data(
             self, X, reset=reset, dtype=dtype, order="C", accept_sparse=accept, ensure_min_samples=2 if reset else 1
         )
-        if is_sparse(X):
-            if reset:
-                self._exponent = 0
-            return sp.csr_array(X)
-        X = contiguous(X)
-        largest = largest_magnitude(X)
+        X = sp.csr_array(X) if is_sparse(X) else contiguous(X)
+        largest = largest_magnitude(X.data if is_sparse(X) else X)
         if reset:
             exponent = int(np.frexp(largest)[1]) if largest else 0
-            lengths = self._metric() == "precomputed" or not self._pairwise()
-            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and lengths
+            scaled = abs(exponent) > (300 if X.dtype == np.float64 else 50) and self._lengths()
             self._exponent = exponent if scaled else 0
         return self._in_range(X, largest)
 
@@ -96,17 +92,20 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
             and not hasattr(self, "feature_names_in_")
         )
 
-    def _in_range(self, X: Array, largest: float) -> Array:
+    def _in_range(self, X: Any, largest: float) -> Any:
         """Rows whose squares stay in range: training data beyond it are scaled by a power of two, new rows with them.
 
         New rows that are still too far away are moved to where all training rows look like one point, too.
         """
         limit = 1e140 if X.dtype == np.float64 else 1e17
+        if (not self._exponent and largest < limit) or not self._lengths():
+            return X
+        if is_sparse(X):
+            return sp.csr_array((self._in_range(X.data, largest), X.indices, X.indptr), shape=X.shape)
         if self._exponent:
             with np.errstate(over="ignore"):
                 X = np.ldexp(X, -self._exponent)
-            largest = np.inf
-        return X if largest < limit else np.clip(X, -limit, limit)
+        return np.clip(X, -limit, limit)
 
     def _metric(self) -> Any:
         """What distances between rows are; "precomputed" where X holds them."""
@@ -117,6 +116,10 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         """Whether X holds affinities, kernel values or distances instead of features."""
         given = (self._metric(), *(getattr(self, name, None) for name in ("affinity", "graph", "kernel")))
         return any(isinstance(value, str) and value == "precomputed" for value in given)
+
+    def _lengths(self) -> bool:
+        """Whether X holds features or distances, which may be scaled, and not affinities or kernel values."""
+        return self._metric() == "precomputed" or not self._pairwise()
 
     def _in_units(self, value: Any, power: int) -> Any:
         """A parameter in (units of the data)^power, in those that the rows were scaled to."""
@@ -133,6 +136,19 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(extension, str):
             extension = EXTENSIONS.get(extension)
         return self._sparse and (extension is None or bool(getattr(extension, "_sparse", False)))
+
+    def set_params(self, **params: Any) -> RowEstimator:
+        """Set parameters, `part__name` those of a part that is an object."""
+        for key in params:
+            part, nested, _ = key.partition("__")
+            value = params.get(part, getattr(self, part, None))
+            if nested and part in self.get_params(deep=False) and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"{part} must be an object with parameters of its own to set {key}. Got {part}={value!r}: pass the "
+                    f"object that the name stands for, from manifast.{_OBJECTS.get(part, 'extensions')}."
+                )
+        super().set_params(**params)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,9 @@ _RBF_ROWS = 10_000  # beyond, the interpolator's matrix would take more than a g
 class ClassEmbedding(Composed, SupervisedEmbedding):
     """Base: the natural map is Gaussian, as classes are far apart. Rows of few features call for a ridge."""
 
-    def _natural_map(self, rows: Rows, builder: Any, objective: Any, values: Array) -> Any:
+    def _natural_map(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, values: Array
+    ) -> Any:
         X = rows.X
         if rows.n > _RBF_ROWS:
             warn(
@@ -185,6 +187,8 @@ class LabelEncoding(ClassEmbedding):
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
         (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -201,9 +205,12 @@ class LabelEncoding(ClassEmbedding):
            [0., 1.]])
     """
 
-    def __init__(self, n_components: int | None = None, *, extension: Any = None) -> None:
+    def __init__(
+        self, n_components: int | None = None, *, extension: Any = None, verbose: bool | int = False
+    ) -> None:
         self.n_components = n_components
         self.extension = extension
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return objectives.OneHot()

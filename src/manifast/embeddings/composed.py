@@ -85,7 +85,7 @@ class Composed(Embedding):
                 f"{self.extension!r} instead, which maps rows."
             )
 
-    def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Any) -> int:
+    def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         return builder.dimensions(self.n_components, rows, labels)
 
     def _keep(self, rows: Rows, builder: ObjectiveBuilder, objective: Objective, solution: Solution) -> None:
@@ -267,7 +267,8 @@ class ComposedEmbedding(Composed):
         if without.any() and not builder.unlabelled:
             raise ValueError(
                 f"y must hold a label for every row, as the objective {self.objective!r} has no use for rows without "
-                f"one. Got {int(without.sum())} rows marked -1 or missing: use 'margin', 'sda' or 'sde'."
+                f"one. Got {int(without.sum())} rows marked -1 or missing: use 'margin', 'sda' or 'sde', or recode the "
+                "labels if -1 is a class."
             )
         self.classes_ = labels.classes
         return labels

@@ -47,7 +47,8 @@ class Elastic(Composed, SupervisedEmbedding):
             KernelRidge, self, weight=mu * gamma, ridge=1.0 / gamma, bias=False, **kernel
         )
 
-    def _dimensions(self, builder: Any, rows: Rows, labels: Labels) -> int:
+    def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
+        assert labels is not None
         if self.n_components is not None or len(labels.labelled) < rows.n:
             count = len(labels.labelled) if self.n_components is None else self.n_components
             return int(builder.dimensions(count, rows, labels))

@@ -132,7 +132,9 @@ class LGRM(Composed):
         weight, ridge = as_number(self.mu, "mu", minimum=0.0), as_positive(self.gamma, "gamma")
         return choice(KernelRidge, self, weight=weight, ridge=ridge)
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         super()._keep(rows, builder, objective, solution)
         self._dual = None
         if isinstance(self.map_, LinearMap):

@@ -133,12 +133,15 @@ class NSSE(Composed, SupervisedEmbedding):
         weights = {"weight": as_positive(self.mu2, "mu2"), "width_weight": as_number(self.mu3, "mu3", minimum=0.0)}
         return choice(Gaussian, self, **weights)
 
-    def _dimensions(self, builder: Any, rows: Rows, labels: Labels) -> int:
+    def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
+        assert labels is not None
         check_room(rows.n, 4, LANDMARKS)
         default = min(_DIMENSIONS, labels.count - 1)
         return int(builder.dimensions(default if self.n_components is None else self.n_components, rows, labels))
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         super()._keep(rows, builder, objective, solution)
         fit = solution.details
         if not fit.settled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manifast import objectives
+from manifast._labels import Labels
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
 from manifast.embeddings._base import SupervisedEmbedding
@@ -391,16 +392,18 @@ class SpectralRegression(Composed):
         refuse_precomputed(self.metric)
         return choice(objectives.Laplacian, self)
 
-    def _regression(self) -> Smoother:
+    def _regression(self) -> Ridge | KernelRidge:
         if self.kernel is None:
             return Ridge(ridge=as_number(self.alpha, "alpha", minimum=0.0))
         return choice(KernelRidge, self, ridge=as_positive(self.alpha, "alpha"))
 
-    def _dimensions(self, builder: Any, rows: Rows, labels: Any) -> int:
+    def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         self._regression().check(rows)
         return super()._dimensions(builder, rows, labels)
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         mapping = self._regression().prepare(rows).fit(solution.Y)
         super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
 
@@ -441,6 +444,8 @@ class LDE(Discriminating):
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -475,6 +480,7 @@ class LDE(Discriminating):
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -485,6 +491,7 @@ class LDE(Discriminating):
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.LDE, self)
@@ -517,6 +524,8 @@ class LFDA(Discriminating):
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
+    verbose : bool or int, default False
+        1 names the stages and their times on stderr, 2 also says what the solvers do.
 
     Attributes
     ----------
@@ -551,6 +560,7 @@ class LFDA(Discriminating):
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -561,6 +571,7 @@ class LFDA(Discriminating):
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
+        self.verbose = verbose
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.LFDA, self)

@@ -104,7 +104,9 @@ class Isomap(Composed):
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.Isomap, self)
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         super()._keep(rows, builder, objective, solution)
         self.landmarks_ = objective.source.landmarks
 
@@ -276,6 +278,8 @@ class ClassicalMDS(Composed):
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.MDS, self)
 
-    def _keep(self, rows: Rows, builder: Any, objective: Any, solution: Solution) -> None:
+    def _keep(
+        self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, solution: Solution
+    ) -> None:
         super()._keep(rows, builder, objective, solution)
         self.landmarks_ = objective.source.landmarks

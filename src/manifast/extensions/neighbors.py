@@ -14,7 +14,21 @@ from manifast.kernels import _affine_product, laplacian, neighbor_graph
 from manifast.maps import Barycenter, NeighborMean
 
 
-class LatentVariable(Extension):
+class _OfNeighbors(Extension):
+    """A map that keeps its training rows and their embedding."""
+
+    map_: NeighborMean | Barycenter
+
+    @property
+    def X_(self) -> Any:
+        return self.map_.rows
+
+    @property
+    def Y_(self) -> Array:
+        return self.map_.images
+
+
+class LatentVariable(_OfNeighbors):
     """Mean of the embeddings of the nearest training rows, weighted by the heat kernel (LVM).
 
     y(x) = Σ exp(-|x - x_i|²/beta) y_i / Σ exp(-|x - x_i|²/beta) over the nearest; distances count relative to the
@@ -53,16 +67,8 @@ class LatentVariable(Extension):
         self.beta_ = heat_width(X, self.beta, self.metric)
         return NeighborMean(self._kept(X), Y, k, self.beta_, metric=self.metric)
 
-    @property
-    def X_(self) -> Any:
-        return self.map_.rows
 
-    @property
-    def Y_(self) -> Array:
-        return self.map_.images
-
-
-class Reconstruction(Extension):
+class Reconstruction(_OfNeighbors):
     """Rebuild a new row from its nearest training rows and take the same combination of their embeddings.
 
     The weights sum to one and minimise the reconstruction error (Saul and Roweis 2003; LGRM eq. 2), with `reg` times
@@ -98,16 +104,8 @@ class Reconstruction(Extension):
         check_metric(self.metric, ("euclidean", "cosine"))
         return Barycenter(X, Y, k, as_positive(self.reg, "reg"), self.metric)
 
-    @property
-    def X_(self) -> Any:
-        return self.map_.rows
 
-    @property
-    def Y_(self) -> Array:
-        return self.map_.images
-
-
-class Nystrom(Extension):
+class Nystrom(_OfNeighbors):
     """The eigenvector equation of Laplacian eigenmaps, read as a formula for new rows (Bengio et al. 2003, 2004).
 
     "laplacian": z(x) = Σ_i k(x, x_i) z_i / (d(x) (1 - λ)) with d(x) = Σ_i k(x, x_i), over the nearest training rows, a
@@ -223,14 +221,6 @@ class Nystrom(Extension):
     def _mean(self, X: Any, Y: Array, k: int | None, factors: Array, *, others: bool) -> NeighborMean:
         beta = self.beta_ if self.weights == "heat" else np.inf
         return NeighborMean(self._kept(X), Y, k, beta, others, factors, metric=self.metric)
-
-    @property
-    def X_(self) -> Any:
-        return self.map_.rows
-
-    @property
-    def Y_(self) -> Array:
-        return self.map_.images
 
 
 _LEAST_EIGENVALUE = 1e-6  # of the kernel: below, rounding of float32 distances shows in the map

@@ -88,7 +88,23 @@ class Geodesics:
         return self.lengths if whole else np.ascontiguousarray(self.lengths[:, self.landmarks])
 
 
-class Isomap(ObjectiveBuilder):
+class _OfLandmarks(ObjectiveBuilder):
+    """An objective of all rows or of some landmarks, from which the others are placed."""
+
+    n_landmarks: int | None
+
+    def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
+        count = landmark_count(self.n_landmarks, rows.n)
+        if count == rows.n:
+            check_room(rows.n, 2, f"use n_landmarks, or {LANDMARKS}", lapack=False)
+        else:
+            check_room(rows.n, 2, "use fewer n_landmarks", columns=count, lapack=False)
+
+    def most_components(self, rows: Rows, labels: Labels | None) -> tuple[int, str]:
+        return landmark_count(self.n_landmarks, rows.n) - 1, "one less than the rows or landmarks"
+
+
+class Isomap(_OfLandmarks):
     """Isomap (Tenenbaum et al. 2000): classical scaling of the shortest paths through the neighbour graph.
 
     Parameters
@@ -138,14 +154,7 @@ class Isomap(ObjectiveBuilder):
             raise ValueError("neighbors must be None with a radius. Got both.")
         else:
             as_radius(self.radius)
-        count = landmark_count(self.n_landmarks, rows.n)
-        if count == rows.n:
-            check_room(rows.n, 2, f"use n_landmarks, or {LANDMARKS}", lapack=False)
-        else:
-            check_room(rows.n, 2, "use fewer n_landmarks", columns=count, lapack=False)
-
-    def most_components(self, rows: Rows, labels: Labels | None) -> tuple[int, str]:
-        return landmark_count(self.n_landmarks, rows.n) - 1, "one less than the rows or landmarks"
+        super().check(rows, labels, d)
 
     def dimensions(self, value: Any, rows: Rows, labels: Labels | None) -> int:
         count = landmark_count(self.n_landmarks, rows.n)
@@ -189,7 +198,7 @@ class Isomap(ObjectiveBuilder):
         return np.asarray(natural.place(objective.source.lengths.T))
 
 
-class MDS(ObjectiveBuilder):
+class MDS(_OfLandmarks):
     """Classical scaling (Torgerson 1952) of the distances between rows, or between some landmarks.
 
     Parameters
@@ -212,16 +221,6 @@ class MDS(ObjectiveBuilder):
         self.metric = metric
         self.n_landmarks = n_landmarks
         self.random_state = random_state
-
-    def check(self, rows: Rows, labels: Labels | None, d: int) -> None:
-        count = landmark_count(self.n_landmarks, rows.n)
-        if count == rows.n:
-            check_room(rows.n, 2, f"use n_landmarks, or {LANDMARKS}", lapack=False)
-        else:
-            check_room(rows.n, 2, "use fewer n_landmarks", columns=count, lapack=False)
-
-    def most_components(self, rows: Rows, labels: Labels | None) -> tuple[int, str]:
-        return landmark_count(self.n_landmarks, rows.n) - 1, "one less than the rows or landmarks"
 
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
         landmarks = chosen_landmarks(self.n_landmarks, rows.n, self.random_state)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
 
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.maps import Map
+
+if TYPE_CHECKING:
+    from manifast.smoothers.gaussian import Interpolation
+    from manifast.smoothers.projection import Features
 
 
 class Penalizing(Protocol):
@@ -28,14 +32,15 @@ class Penalizing(Protocol):
 class Smoother(BaseEstimator, ABC):  # type: ignore[misc]
     """A smoother with its own parameters; a grid search reaches them as `smoother__name`.
 
-    `prepare` is all that a new smoother must define: it gives a `Penalizing` object for these rows.
+    `prepare` is all that a new smoother must define: it gives a `Penalizing` object for these rows, or one of the two
+    constraints that the solve knows: `Features`, whose span holds the embedding, or `Interpolation`.
     """
 
     sparse: ClassVar[bool] = False  # whether rows may be a sparse matrix
     interpolates: ClassVar[bool] = False  # whether the map takes training rows to their embedding
 
     @abstractmethod
-    def prepare(self, rows: Rows) -> Any:
+    def prepare(self, rows: Rows) -> Penalizing | Features | Interpolation:
         """The smoother for these rows: what does not depend on the embedding is computed once."""
 
     def check(self, rows: Rows) -> None:
