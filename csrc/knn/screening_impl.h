@@ -61,7 +61,7 @@ typedef void NAME(fill)(const void *x, int64_t rows, int64_t p, const double *sh
     {                                                                                                                  \
         enum { STEP = 16 };                                                                                            \
         for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {                                            \
-            double sum[16] = {0};                                                                                      \
+            double sum[MF_WIDEST_PANEL] = {0};                                                                         \
             for (int64_t k0 = 0; k0 < p; k0 += STEP)                                                                   \
                 for (int64_t r = 0; r < width; r++) {                                                                  \
                     double part = 0;                                                                                   \
