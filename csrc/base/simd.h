@@ -148,6 +148,70 @@ MF_PLAIN_ANY(vf64)
 #endif
 #endif
 
+/* The lanes of `here` moved up by one, the last lane of `before` first: what a load one entry earlier would give, without
+ * waiting for stores that it would straddle. */
+#ifdef MF_AVX512
+MF_INLINE vf32 vf32_slide(vf32 before, vf32 here)
+{
+    return (vf32)_mm512_alignr_epi32((__m512i)here, (__m512i)before, 15);
+}
+MF_INLINE vf64 vf64_slide(vf64 before, vf64 here)
+{
+    return (vf64)_mm512_alignr_epi64((__m512i)here, (__m512i)before, 7);
+}
+#elif defined(MF_AVX2)
+MF_INLINE vf32 vf32_slide(vf32 before, vf32 here)
+{
+    __m256i middle = _mm256_permute2x128_si256((__m256i)before, (__m256i)here, 0x21);
+    return (vf32)_mm256_alignr_epi8((__m256i)here, middle, 12);
+}
+MF_INLINE vf64 vf64_slide(vf64 before, vf64 here)
+{
+    __m256i middle = _mm256_permute2x128_si256((__m256i)before, (__m256i)here, 0x21);
+    return (vf64)_mm256_alignr_epi8((__m256i)here, middle, 8);
+}
+#else
+#define MF_PLAIN_SLIDE(V, LANES)                                                                               \
+    MF_INLINE V V##_slide(V before, V here)                                                                    \
+    {                                                                                                          \
+        V moved;                                                                                               \
+        for (int l = 0; l < (LANES); l++) moved[l] = l ? here[l - 1] : before[(LANES) - 1];                    \
+        return moved;                                                                                          \
+    }
+MF_PLAIN_SLIDE(vf32, MF_LANES32)
+MF_PLAIN_SLIDE(vf64, MF_LANES64)
+#endif
+
+/* What the exponential of 64-byte vectors is made of. lookup: the entry of a table of 16 that the lowest four bits of
+ * each lane's integer name. scale: a 2^floor(n), rounded once. */
+#ifdef MF_AVX512
+MF_INLINE vf32 vf32_lookup(const float *table, vf32_mask i)
+{
+    return (vf32)_mm512_permutexvar_ps((__m512i)i, _mm512_load_ps(table));
+}
+MF_INLINE vf64 vf64_lookup(const double *table, vf64_mask i)
+{
+    return (vf64)_mm512_permutex2var_pd(_mm512_load_pd(table), (__m512i)i, _mm512_load_pd(table + 8));
+}
+MF_INLINE vf32 vf32_scale(vf32 a, vf32 n) { return (vf32)_mm512_scalef_ps((__m512)a, (__m512)n); }
+MF_INLINE vf64 vf64_scale(vf64 a, vf64 n) { return (vf64)_mm512_scalef_pd((__m512d)a, (__m512d)n); }
+#elif MF_VBYTES == 64
+#define MF_PLAIN_LOOKUP(V, REAL, LANES)                                                                        \
+    MF_INLINE V V##_lookup(const REAL *table, V##_mask i)                                                      \
+    {                                                                                                          \
+        V found;                                                                                               \
+        for (int l = 0; l < (LANES); l++) found[l] = table[i[l] & 15];                                         \
+        return found;                                                                                          \
+    }                                                                                                          \
+    MF_INLINE V V##_scale(V a, V n)                                                                            \
+    {                                                                                                          \
+        for (int l = 0; l < (LANES); l++) a[l] = (REAL)__builtin_ldexp(a[l], (int)__builtin_floor(n[l]));      \
+        return a;                                                                                              \
+    }
+MF_PLAIN_LOOKUP(vf32, float, MF_LANES32)
+MF_PLAIN_LOOKUP(vf64, double, MF_LANES64)
+#endif
+
 /* Four doubles, whatever the width of a vector: for results whose order of summation is defined by fours. */
 typedef double vq64 __attribute__((vector_size(32)));
 typedef double vq64_loose __attribute__((vector_size(32), aligned(8), may_alias));

@@ -15,7 +15,8 @@
 #undef NR
 #undef DIRECT_UP_TO
 #undef PANEL_STEP
-#define MR (MF_VBYTES == 64 ? 12 : 6) /* sums of 2 MR vectors: most of 32 registers, or of 16; a divisor of 96 and 192 */
+/* A divisor of 96 and 192. The sums are most of the 32 registers that AVX-512 has, or of 16. */
+#define MR (MF_VBYTES == 64 ? 12 : 6)
 #define NR (2 * LANES)
 /* Features per pass: beyond it partial sums rest in memory, at full precision. Found on a 512 KB L2: one pass is
  * faster than several up to here. */
@@ -52,14 +53,18 @@ MF_INLINE void NAME(tile)(int64_t p, const REAL *restrict a, const REAL *restric
 #define DIRECT_UP_TO 8
 MF_INLINE void NAME(tile_direct)(int64_t p, const REAL *restrict a, const REAL *restrict b, NAME(acc) *t)
 {
-    for (int i = 0; i < MR; i++) {
-        V c0 = VOP(set)(0), c1 = VOP(set)(0);
+    enum { GROUP = 3 }; /* rows that share the loads of a column */
+    for (int i = 0; i < MR; i += GROUP) {
+        V c[GROUP][2] = {{{0}}};
         for (int64_t k = 0; k < p; k++) {
-            V s = VOP(set)(a[k * MR + i]), d0 = s - VOP(load)(b + k * NR), d1 = s - VOP(load)(b + k * NR + LANES);
-            c0 = VOP(fma)(d0, d0, c0);
-            c1 = VOP(fma)(d1, d1, c1);
+            V b0 = VOP(load)(b + k * NR), b1 = VOP(load)(b + k * NR + LANES);
+            for (int g = 0; g < GROUP; g++) {
+                V s = VOP(set)(a[k * MR + i + g]), d0 = s - b0, d1 = s - b1;
+                c[g][0] = VOP(fma)(d0, d0, c[g][0]);
+                c[g][1] = VOP(fma)(d1, d1, c[g][1]);
+            }
         }
-        t->c[i][0] = c0, t->c[i][1] = c1;
+        for (int g = 0; g < GROUP; g++) t->c[i + g][0] = c[g][0], t->c[i + g][1] = c[g][1];
     }
 }
 

@@ -32,14 +32,15 @@ MF_INLINE void NAME(screen_query_done)(void *context, int64_t row, int64_t colum
     const NAME(screen_block) *b = context;
     const REAL *threshold = b->lists->threshold + b->row0 + row;
     V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
-    VOP(mask) hit = {0};
+    V least0 = VOP(set)(0), least1 = least0; /* of the differences to the limits: negative exactly where below one */
     for (int i = 0; i < MR; i++) {
         V limit = VOP(set)(threshold[i]);
         t->c[i][0] += b->row_norms[row + i] + n0;
         t->c[i][1] += b->row_norms[row + i] + n1;
-        hit |= (VOP(mask))(t->c[i][0] < limit) | (VOP(mask))(t->c[i][1] < limit);
+        least0 = VOP(min)(t->c[i][0] - limit, least0);
+        least1 = VOP(min)(t->c[i][1] - limit, least1);
     }
-    if (!VOP(any)(hit)) return;
+    if (!VOP(any)(VOP(min)(least0, least1) < 0)) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++)
             for (unsigned bits = VOP(bits)(t->c[i][v] < threshold[i]); bits; bits &= bits - 1) {
@@ -161,17 +162,19 @@ MF_INLINE void NAME(screen_self_done)(void *context, int64_t row, int64_t column
     const REAL *threshold = b->lists->threshold;
     V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
     V limit0 = VOP(load)(threshold + j0), limit1 = VOP(load)(threshold + j0 + LANES);
-    VOP(mask) hit = {0};
+    V least0 = VOP(set)(0), least1 = least0;
     for (int i = 0; i < MR; i++) {
         V limit = VOP(set)(threshold[i0 + i]);
         t->c[i][0] += b->row_norms[row + i] + n0;
         t->c[i][1] += b->row_norms[row + i] + n1;
-        hit |= (VOP(mask))(t->c[i][0] < VOP(max)(limit, limit0)) | (VOP(mask))(t->c[i][1] < VOP(max)(limit, limit1));
+        least0 = VOP(min)(t->c[i][0] - VOP(max)(limit, limit0), least0);
+        least1 = VOP(min)(t->c[i][1] - VOP(max)(limit, limit1), least1);
     }
-    if (!VOP(any)(hit)) return;
+    if (!VOP(any)(VOP(min)(least0, least1) < 0)) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++) {
-            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), VOP(load)(threshold + j0 + v * LANES));
+            /* Not read anew for the columns: a vector that straddles what was just stored waits for it. */
+            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), v ? limit1 : limit0);
             for (unsigned bits = VOP(bits)(t->c[i][v] < limit); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits);
                 int64_t j = j0 + v * LANES + lane;

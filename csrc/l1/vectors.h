@@ -46,8 +46,8 @@ MF_INLINE float l1_dot32(const float *a, const float *b, int64_t n)
     return l1_sum32(s0 + s1);
 }
 
-/* Bounds the rounding of such a product of n entries, relative to the product of the lengths: the sums of the lanes, and
- * the sum over them. */
+/* Bounds the rounding of such a product of n entries, relative to the product of the lengths: that of the lanes' sums,
+ * and of the sum over them. */
 MF_INLINE double l1_rounding32(int64_t n)
 {
     return (double)(n / MF_LANES32 + (MF_LANES32 > 8 ? MF_LANES32 : 8)) * 0x1p-23;
