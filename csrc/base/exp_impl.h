@@ -1,6 +1,6 @@
 /* exp(x) for x <= 0, lane by lane, in the dtype; results become subnormal and then 0 as x falls.
- * Vectors of up to 32 bytes: x = n ln2 + r, a polynomial in r, and 2^n in two factors. The polynomial's relative error is
- * 1.3e-17 for double and 7.8e-9 for float, well below an ulp.
+ * Vectors of up to 32 bytes: x = n ln2 + r, a polynomial in r, and 2^n in two factors. The polynomial's relative error
+ * is 1.3e-17 for double and 7.8e-9 for float, well below an ulp.
  * Vectors of 64 bytes hold a table of 2^(j / 16): x = (n + j / 16) ln2 + r with an r so small that half of the terms
  * are enough. Their relative error is 1.2e-17 and 1.6e-9; the rounding of the table counts too, and the result is
  * within 1.1 ulp.
@@ -17,7 +17,8 @@ MF_INLINE V NAME(exp)(V x)
 {
 #if MF_F32
     const REAL lowest = -120.0f, magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    const REAL step_hi = 0x1.62e000p-5f, step_lo = 0x1.0bfbe8p-19f; /* ln2 / 16, hi so short that products with it are exact */
+    /* ln2 / 16 in two parts, the first so short that its products are exact */
+    const REAL step_hi = 0x1.62e000p-5f, step_lo = 0x1.0bfbe8p-19f;
     static const REAL poly[] = {0.16666719f, 0.50001616f};
 #else
     const REAL lowest = -800.0, magic = 6755399441055744.0; /* 1.5 * 2^52 */

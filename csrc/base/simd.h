@@ -148,8 +148,19 @@ MF_PLAIN_ANY(vf64)
 #endif
 #endif
 
-/* The lanes of `here` moved up by one, the last lane of `before` first: what a load one entry earlier would give, without
- * waiting for stores that it would straddle. */
+/* Comparisons whose answer leaves the vectors at once: one bit per lane where a < b; whether a lane is below 0. */
+#ifdef MF_AVX512
+MF_INLINE unsigned vf32_below(vf32 a, vf32 b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
+MF_INLINE unsigned vf64_below(vf64 a, vf64 b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ); }
+#else
+MF_INLINE unsigned vf32_below(vf32 a, vf32 b) { return vf32_bits(a < b); }
+MF_INLINE unsigned vf64_below(vf64 a, vf64 b) { return vf64_bits(a < b); }
+#endif
+MF_INLINE int vf32_any_negative(vf32 a) { return vf32_below(a, (vf32){0}) != 0; }
+MF_INLINE int vf64_any_negative(vf64 a) { return vf64_below(a, (vf64){0}) != 0; }
+
+/* The lanes of `here` moved up by one, the last lane of `before` first: what a load one entry earlier would give,
+ * without waiting for stores that it would straddle. */
 #ifdef MF_AVX512
 MF_INLINE vf32 vf32_slide(vf32 before, vf32 here)
 {

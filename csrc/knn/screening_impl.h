@@ -40,10 +40,10 @@ MF_INLINE void NAME(screen_query_done)(void *context, int64_t row, int64_t colum
         least0 = VOP(min)(t->c[i][0] - limit, least0);
         least1 = VOP(min)(t->c[i][1] - limit, least1);
     }
-    if (!VOP(any)(VOP(min)(least0, least1) < 0)) return;
+    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++)
-            for (unsigned bits = VOP(bits)(t->c[i][v] < threshold[i]); bits; bits &= bits - 1) {
+            for (unsigned bits = VOP(below)(t->c[i][v], VOP(set)(threshold[i])); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits);
                 int64_t j = b->column0 + column + v * LANES + lane;
                 if (!b->exclude || b->exclude[b->row0 + row + i] != j)
@@ -170,12 +170,12 @@ MF_INLINE void NAME(screen_self_done)(void *context, int64_t row, int64_t column
         least0 = VOP(min)(t->c[i][0] - VOP(max)(limit, limit0), least0);
         least1 = VOP(min)(t->c[i][1] - VOP(max)(limit, limit1), least1);
     }
-    if (!VOP(any)(VOP(min)(least0, least1) < 0)) return;
+    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++) {
             /* Not read anew for the columns: a vector that straddles what was just stored waits for it. */
             V limit = VOP(max)(VOP(set)(threshold[i0 + i]), v ? limit1 : limit0);
-            for (unsigned bits = VOP(bits)(t->c[i][v] < limit); bits; bits &= bits - 1) {
+            for (unsigned bits = VOP(below)(t->c[i][v], limit); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits);
                 int64_t j = j0 + v * LANES + lane;
                 REAL d = t->c[i][v][lane];
