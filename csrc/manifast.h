@@ -245,13 +245,14 @@ typedef struct mf_table {
     mf_status (*tall_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run);
 } mf_table;
 
-/* The table of a level by name ("baseline", "avx2"), NULL where this build or this machine lacks it;
+/* The table of a level by name ("baseline", "avx2", "avx512"), NULL where this build or this machine lacks it;
  * mf_best_table() is the fastest one that runs here. */
-const mf_table *mf_find_table(const char *level);
+const mf_table *mf_find_table(const char *name);
 const mf_table *mf_best_table(void);
 
-/* Names of the levels built in, best first, NULL-terminated. */
-const char *const *mf_levels(void);
+/* The levels built in, best first: the name, NULL past the last one; and why this machine does not run it, or NULL. */
+const char *mf_level_name(int level);
+const char *mf_level_why_not(int level);
 
 int mf_openmp_version(void);  /* 0: built without OpenMP */
 /* What OpenMP would use here: OMP_NUM_THREADS, affinity, threadpoolctl; 1 in a parallel region. */

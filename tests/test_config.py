@@ -38,6 +38,18 @@ def test_levels_are_the_ones_that_run_here(level):
     assert config()["instruction set in use"].split()[0] == level
 
 
+def test_every_level_built_runs_or_says_why_not():
+    built = dispatch.levels_built()
+    assert [name for name, why_not in built.items() if why_not is None] == dispatch.levels()
+    assert built["baseline"] is None
+    for line, (name, why_not) in zip(config()["instruction sets built"], built.items(), strict=True):
+        assert line == (name if why_not is None else f"{name} ({why_not})")
+        if why_not is not None:
+            assert why_not in ("the processor lacks it", "the operating system does not save its registers")
+            with pytest.raises(ValueError, match="instruction set must be"):
+                dispatch.use(name)
+
+
 def test_an_unknown_level_is_refused_and_changes_nothing():
     before = dispatch.level()
     with pytest.raises(ValueError, match=r"instruction set must be 'auto' or one of .* Got 'sse9' instead"):
@@ -50,3 +62,10 @@ def test_an_unknown_level_is_refused_and_changes_nothing():
 def test_the_environment_chooses_the_level(run_python, name):
     code = "import manifast; manifast.show_config()"
     assert f"instruction set in use   {name} (MANIFAST_ISA)\n" in run_python(code, MANIFAST_ISA=name)
+
+
+@pytest.mark.process
+def test_the_best_level_is_chosen_unasked(run_python):
+    code = "import manifast; manifast.show_config()"
+    expected = f"instruction set in use   {dispatch.levels()[0]} (the best that runs here)\n"
+    assert expected in run_python(code, MANIFAST_ISA="")

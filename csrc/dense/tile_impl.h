@@ -1,4 +1,4 @@
-/* The tile that every dense kernel is made of: products of 6 rows with 2 vectors of columns.
+/* The tile that every dense kernel is made of: products of MR rows with 2 vectors of columns.
  * Accumulator: one per output, in the dtype, over the p features in order. An output's bits depend on its two rows
  * only: not on the batch, the threads, the block sizes, or which of the two rows is called row and which column.
  * Error: distances come as |x|^2 + |y|^2 - 2 x.y; where that loses digits, they are summed from differences instead
@@ -7,7 +7,7 @@
  * Template. Needs: base/dtype_impl.h.
  *
  * Data are shifted by a point near the mean of y. The shift lies on a grid of powers of two: integer-valued data stay
- * integer-valued (up to a power of two) and their distances exact. Rows of x are packed as panels [p][6] and
+ * integer-valued (up to a power of two) and their distances exact. Rows of x are packed as panels [p][MR] and
  * multiplied by -2, rows of y as panels [p][NR]; missing rows are zero with norm +inf. Squared norms use the order and
  * rounding of the tile, so equal rows cancel to exactly 0. */
 
@@ -15,7 +15,8 @@
 #undef NR
 #undef DIRECT_UP_TO
 #undef PANEL_STEP
-#define MR 6
+/* A divisor of 96 and 192. The sums are most of the 32 registers that AVX-512 has, or of 16. */
+#define MR (MF_VBYTES == 64 ? 12 : 6)
 #define NR (2 * LANES)
 /* Features per pass: beyond it partial sums rest in memory, at full precision. Found on a 512 KB L2: one pass is
  * faster than several up to here. */
@@ -29,37 +30,41 @@ typedef struct {
 MF_INLINE void NAME(tile)(int64_t p, const REAL *restrict a, const REAL *restrict b, const NAME(acc) *from,
                           NAME(acc) *t)
 {
-#define START(i, j) (from ? from->c[i][j] : VOP(set)(0))
-    V c00 = START(0, 0), c01 = START(0, 1), c10 = START(1, 0), c11 = START(1, 1);
-    V c20 = START(2, 0), c21 = START(2, 1), c30 = START(3, 0), c31 = START(3, 1);
-    V c40 = START(4, 0), c41 = START(4, 1), c50 = START(5, 0), c51 = START(5, 1);
-#undef START
-    for (int64_t k = 0; k < p; k++, a += MR, b += NR) {
-        V b0 = VOP(load)(b), b1 = VOP(load)(b + LANES), s;
-        s = VOP(set)(a[0]), c00 = VOP(fma)(s, b0, c00), c01 = VOP(fma)(s, b1, c01);
-        s = VOP(set)(a[1]), c10 = VOP(fma)(s, b0, c10), c11 = VOP(fma)(s, b1, c11);
-        s = VOP(set)(a[2]), c20 = VOP(fma)(s, b0, c20), c21 = VOP(fma)(s, b1, c21);
-        s = VOP(set)(a[3]), c30 = VOP(fma)(s, b0, c30), c31 = VOP(fma)(s, b1, c31);
-        s = VOP(set)(a[4]), c40 = VOP(fma)(s, b0, c40), c41 = VOP(fma)(s, b1, c41);
-        s = VOP(set)(a[5]), c50 = VOP(fma)(s, b0, c50), c51 = VOP(fma)(s, b1, c51);
+    V c[MR][2];
+#pragma GCC unroll 12
+    for (int i = 0; i < MR; i++) {
+        c[i][0] = from ? from->c[i][0] : VOP(set)(0);
+        c[i][1] = from ? from->c[i][1] : VOP(set)(0);
     }
-    t->c[0][0] = c00, t->c[0][1] = c01, t->c[1][0] = c10, t->c[1][1] = c11;
-    t->c[2][0] = c20, t->c[2][1] = c21, t->c[3][0] = c30, t->c[3][1] = c31;
-    t->c[4][0] = c40, t->c[4][1] = c41, t->c[5][0] = c50, t->c[5][1] = c51;
+    for (int64_t k = 0; k < p; k++, a += MR, b += NR) {
+        V b0 = VOP(load)(b), b1 = VOP(load)(b + LANES);
+#pragma GCC unroll 12
+        for (int i = 0; i < MR; i++) {
+            V s = VOP(set)(a[i]);
+            c[i][0] = VOP(fma)(s, b0, c[i][0]);
+            c[i][1] = VOP(fma)(s, b1, c[i][1]);
+        }
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < MR; i++) t->c[i][0] = c[i][0], t->c[i][1] = c[i][1];
 }
 
 /* The same sums taken from differences, for very few features: nothing cancels, so it needs no norms and no shift. */
 #define DIRECT_UP_TO 8
 MF_INLINE void NAME(tile_direct)(int64_t p, const REAL *restrict a, const REAL *restrict b, NAME(acc) *t)
 {
-    for (int i = 0; i < MR; i++) {
-        V c0 = VOP(set)(0), c1 = VOP(set)(0);
+    enum { GROUP = 3 }; /* rows that share the loads of a column */
+    for (int i = 0; i < MR; i += GROUP) {
+        V c[GROUP][2] = {{{0}}};
         for (int64_t k = 0; k < p; k++) {
-            V s = VOP(set)(a[k * MR + i]), d0 = s - VOP(load)(b + k * NR), d1 = s - VOP(load)(b + k * NR + LANES);
-            c0 = VOP(fma)(d0, d0, c0);
-            c1 = VOP(fma)(d1, d1, c1);
+            V b0 = VOP(load)(b + k * NR), b1 = VOP(load)(b + k * NR + LANES);
+            for (int g = 0; g < GROUP; g++) {
+                V s = VOP(set)(a[k * MR + i + g]), d0 = s - b0, d1 = s - b1;
+                c[g][0] = VOP(fma)(d0, d0, c[g][0]);
+                c[g][1] = VOP(fma)(d1, d1, c[g][1]);
+            }
         }
-        t->c[i][0] = c0, t->c[i][1] = c1;
+        for (int g = 0; g < GROUP; g++) t->c[i + g][0] = c[g][0], t->c[i + g][1] = c[g][1];
     }
 }
 
@@ -121,7 +126,7 @@ MF_INLINE void NAME(pack_panels)(const REAL *x, int64_t rows, int64_t p, const R
 {
     REAL unscale = 1 / factor;
     for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {
-        REAL sum[16] = {0}; /* the widest panel: 2 vectors of 8 floats */
+        REAL sum[MF_WIDEST_PANEL] = {0};
         NAME(pack)(x + r0 * p, mf_min(width, rows - r0), p, shift, factor, width, panels);
         for (int64_t k = 0; k < p; k++)
             for (int64_t r = 0; r < width; r++) {

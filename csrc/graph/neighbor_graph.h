@@ -3,9 +3,11 @@
 #define MF_GRAPH_NEIGHBOR_GRAPH_H
 
 #include "base/common.h"
+#include "base/simd.h"
 
-/* Lists begin at a cache line, or two to a line: the search in another list costs one miss for k < 16. */
-#define GRAPH_STRIDE(k) ((k) < 8 ? 8 : mf_round_up((k) + 1, 16))
+/* Lists begin at a cache line, or two to a line: the search in another list costs one miss for k < 16. They are whole
+ * vectors. */
+#define GRAPH_STRIDE(k) ((k) < 8 && MF_LANES32 <= 8 ? 8 : mf_round_up((k) + 1, 16))
 #define GRAPH_MOST_SLOTS 16 /* parts that are transposed side by side, each with n counts of its own */
 
 /* Who lists an edge of a list: this side only; both, ours no longer than theirs; both, and theirs is shorter. */

@@ -134,13 +134,13 @@ MF_INLINE void path_mark(path_work *w, int64_t position)
 MF_INLINE int path_relax(const vf64 *field, double length, double *to)
 {
     vf64 lowered[PATH_VECTORS], step = vf64_set(length);
-    vf64_mask better = {0};
+    vf64 least = {0}; /* of the changes; from infinite to infinite is NaN and no change */
     for (int v = 0; v < PATH_VECTORS; v++) {
         vf64 old = vf64_load(to + v * MF_LANES64), found = field[v] + step;
-        better |= found < old;
+        least = vf64_min(found - old, least);
         lowered[v] = vf64_min(found, old);
     }
-    if (!vf64_any(better)) return 0;
+    if (!vf64_any_negative(least)) return 0;
     for (int v = 0; v < PATH_VECTORS; v++) vf64_store(to + v * MF_LANES64, lowered[v]);
     return 1;
 }

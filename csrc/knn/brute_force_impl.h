@@ -242,7 +242,7 @@ static int NAME(screen)(NAME(search) *s, mf_run *run)
 {
     enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
     int no_memory = 0;
-    int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 6 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
+    int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 4 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
     int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
     round = mf_min(round, m);
     REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;

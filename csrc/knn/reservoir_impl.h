@@ -106,15 +106,19 @@ MF_INLINE void NAME(reservoir_add)(NAME(reservoir) *r, int64_t row, REAL distanc
         /* What is farther moves up by one; -inf in front of the first entry ends the chain. */
         V x = VOP(set)(distance);
         VOP(mask) number = (RINT)index - (VOP(mask)){0};
+        V here = VOP(load)(d + r->keep - LANES);
+        VOP(mask) index_here, index_before;
+        memcpy(&index_here, id + r->keep - LANES, sizeof(index_here));
         for (int64_t v = r->keep - LANES; v >= 0; v -= LANES) {
-            V here = VOP(load)(d + v), left = VOP(load)(d + v - 1);
-            VOP(mask) moved = here > x, pushed = left > x, index_here, index_left;
+            V before = VOP(load)(d + v - LANES), left = VOP(slide)(before, here);
+            VOP(mask) moved = here > x, pushed = left > x, index_left;
             if (!VOP(any)(moved)) break;
-            memcpy(&index_here, id + v, sizeof(index_here));
-            memcpy(&index_left, id + v - 1, sizeof(index_left));
+            memcpy(&index_before, id + v - LANES, sizeof(index_before));
+            index_left = (VOP(mask))VOP(slide)((V)index_before, (V)index_here);
             VOP(store)(d + v, VOP(select)(moved, VOP(select)(pushed, left, x), here));
-            index_here = (moved & ((pushed & index_left) | (~pushed & number))) | (~moved & index_here);
-            memcpy(id + v, &index_here, sizeof(index_here));
+            index_left = (moved & ((pushed & index_left) | (~pushed & number))) | (~moved & index_here);
+            memcpy(id + v, &index_left, sizeof(index_left));
+            here = before, index_here = index_before;
         }
         r->threshold[row] = d[r->keep - 1];
     } else {

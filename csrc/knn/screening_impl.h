@@ -32,17 +32,18 @@ MF_INLINE void NAME(screen_query_done)(void *context, int64_t row, int64_t colum
     const NAME(screen_block) *b = context;
     const REAL *threshold = b->lists->threshold + b->row0 + row;
     V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
-    VOP(mask) hit = {0};
+    V least0 = VOP(set)(0), least1 = least0; /* of the differences to the limits: negative exactly where below one */
     for (int i = 0; i < MR; i++) {
         V limit = VOP(set)(threshold[i]);
         t->c[i][0] += b->row_norms[row + i] + n0;
         t->c[i][1] += b->row_norms[row + i] + n1;
-        hit |= (VOP(mask))(t->c[i][0] < limit) | (VOP(mask))(t->c[i][1] < limit);
+        least0 = VOP(min)(t->c[i][0] - limit, least0);
+        least1 = VOP(min)(t->c[i][1] - limit, least1);
     }
-    if (!VOP(any)(hit)) return;
+    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++)
-            for (unsigned bits = VOP(bits)(t->c[i][v] < threshold[i]); bits; bits &= bits - 1) {
+            for (unsigned bits = VOP(below)(t->c[i][v], VOP(set)(threshold[i])); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits);
                 int64_t j = b->column0 + column + v * LANES + lane;
                 if (!b->exclude || b->exclude[b->row0 + row + i] != j)
@@ -61,7 +62,7 @@ typedef void NAME(fill)(const void *x, int64_t rows, int64_t p, const double *sh
     {                                                                                                                  \
         enum { STEP = 16 };                                                                                            \
         for (int64_t r0 = 0; r0 < rows; r0 += width, panels += width * p) {                                            \
-            double sum[16] = {0};                                                                                      \
+            double sum[MF_WIDEST_PANEL] = {0};                                                                         \
             for (int64_t k0 = 0; k0 < p; k0 += STEP)                                                                   \
                 for (int64_t r = 0; r < width; r++) {                                                                  \
                     double part = 0;                                                                                   \
@@ -161,18 +162,20 @@ MF_INLINE void NAME(screen_self_done)(void *context, int64_t row, int64_t column
     const REAL *threshold = b->lists->threshold;
     V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
     V limit0 = VOP(load)(threshold + j0), limit1 = VOP(load)(threshold + j0 + LANES);
-    VOP(mask) hit = {0};
+    V least0 = VOP(set)(0), least1 = least0;
     for (int i = 0; i < MR; i++) {
         V limit = VOP(set)(threshold[i0 + i]);
         t->c[i][0] += b->row_norms[row + i] + n0;
         t->c[i][1] += b->row_norms[row + i] + n1;
-        hit |= (VOP(mask))(t->c[i][0] < VOP(max)(limit, limit0)) | (VOP(mask))(t->c[i][1] < VOP(max)(limit, limit1));
+        least0 = VOP(min)(t->c[i][0] - VOP(max)(limit, limit0), least0);
+        least1 = VOP(min)(t->c[i][1] - VOP(max)(limit, limit1), least1);
     }
-    if (!VOP(any)(hit)) return;
+    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
     for (int i = 0; i < MR && row + i < b->n_rows; i++)
         for (int v = 0; v < 2; v++) {
-            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), VOP(load)(threshold + j0 + v * LANES));
-            for (unsigned bits = VOP(bits)(t->c[i][v] < limit); bits; bits &= bits - 1) {
+            /* Not read anew for the columns: a vector that straddles what was just stored waits for it. */
+            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), v ? limit1 : limit0);
+            for (unsigned bits = VOP(below)(t->c[i][v], limit); bits; bits &= bits - 1) {
                 int lane = __builtin_ctz(bits);
                 int64_t j = j0 + v * LANES + lane;
                 REAL d = t->c[i][v][lane];

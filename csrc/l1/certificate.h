@@ -68,7 +68,7 @@ static l1_certificate l1_certify(l1_work *s, double target, const double *dual_p
         worst = fmax(worst, (fabs(s->theta[i]) - rounding) / c->scale);
     }
     for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta[i];
-    float margin = (float)((double)(c->ldf / MF_LANES32 + 8) * 0x1p-23 * sqrt(y_square));
+    float margin = (float)(l1_rounding32(c->ldf) * sqrt(y_square));
     for (int64_t j = 0; j < c->atoms; j++) {
         float rough = fabsf(l1_dot32(c->df + j * c->ldf, s->theta32, c->ldf));
         if (rough + margin <= c->limit[j] || j == s->excluded) continue;

@@ -126,8 +126,8 @@ static mf_status l1_run(const l1_arrays *io, int64_t n, int64_t atoms, int64_t p
 {
     /* The head costs a few passes over the dictionary: it pays from this many samples on, in as many atoms. */
     enum { HEAD_SAMPLES = 16, HEAD_ATOMS = 256, HEAD_FEATURES = 32 };
-    l1_shared c = {.atoms = atoms, .padded = mf_round_up(atoms, 16), .p = p, .ld = mf_round_up(p, 8),
-                   .ldf = mf_round_up(p, 16), .errors = errors, .lam = lam, .tol = tol};
+    l1_shared c = {.atoms = atoms, .padded = mf_round_up(atoms, 16), .p = p, .ld = mf_round_up(p, L1_PAIR64),
+                   .ldf = mf_round_up(p, L1_PAIR32), .errors = errors, .lam = lam, .tol = tol};
     memset(blocks, 0, (size_t)n * sizeof(void *));
     memset(counts, 0, (size_t)n * sizeof(int64_t));
     int use_head = n >= HEAD_SAMPLES && atoms >= HEAD_ATOMS && p >= HEAD_FEATURES;

@@ -198,7 +198,7 @@ static l1_event l1_first(const l1_work *s)
 {
     const l1_shared *c = s->c;
     l1_event first = {0, 0, 0, L1_END, -1};
-    float margin = (float)((double)(c->ldf / MF_LANES32 + 8) * 0x1p-22 * s->x_norm);
+    float margin = (float)(2 * l1_rounding32(c->ldf) * s->x_norm);
     for (int64_t i = 0; i < c->ld; i++) s->theta32[i] = (float)s->x[i];
     for (int64_t j = 0; j < c->atoms; j++) {
         if (j == s->excluded) continue;

@@ -45,7 +45,7 @@ static void l1_look(l1_work *s, double end, int settled, l1_event *event)
     const l1_shared *c = s->c;
     int64_t ld = c->ld, ldf = c->ldf;
     double *rest = s->v, *slope = s->t, noise = 0, size = sqrt(l1_dot(s->theta_end, s->theta_end, ld));
-    float margin = (float)((double)(ldf / MF_LANES32 + 8) * 0x1p-23 * size), wide = 0;
+    float margin = (float)(l1_rounding32(ldf) * size), wide = 0;
     int split = 0;
     s->look_margin = margin;
     for (int64_t i = 0; i < ld; i++) s->theta32[i] = (float)s->theta_end[i];
@@ -69,7 +69,7 @@ static void l1_look(l1_work *s, double end, int settled, l1_event *event)
             double length = sqrt(l1_dot(rest, rest, ld));
             noise = settled ? 0 : L1_NOISE * length / end;
             size = length / end + sqrt(l1_dot(slope, slope, ld));
-            wide = (float)((double)(ldf / MF_LANES32 + 8) * 0x1p-23 * size);
+            wide = (float)(l1_rounding32(ldf) * size);
         }
         /* Past its bound, but perhaps surely later than the best so far: then there is no need to know where. */
         float alpha, beta, toward = value < 0 ? -1 : 1;

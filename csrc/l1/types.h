@@ -21,6 +21,8 @@
 #include "base/common.h"
 #include "base/simd.h"
 
+/* Rows are padded to whole pairs of vectors, of every level up to AVX2 to the same length. */
+enum { L1_PAIR64 = MF_LANES64 > 4 ? 2 * MF_LANES64 : 8, L1_PAIR32 = MF_LANES32 > 8 ? 2 * MF_LANES32 : 16 };
 enum { L1_HEADS = 8, L1_REFRESH = 24 };
 enum { L1_GOOD = 0, L1_OUT_OF_REACH = 1, L1_UNCERTIFIED = 2 }; /* what `status` reports per sample */
 typedef enum { L1_OK, L1_DEPENDENT, L1_FAIL, L1_MEMORY, L1_STOP } l1_result;
@@ -30,7 +32,7 @@ MF_INLINE int l1_ends_call(l1_result code) { return code == L1_MEMORY || code ==
 
 #define L1_NOISE 2e-14 /* rounding of rest, relative to |x|: below it nothing is decided */
 
-/* What all samples share; rows padded with zeros to whole vectors. */
+/* What all samples share; rows padded with zeros to whole pairs of vectors. */
 typedef struct {
     int64_t atoms, padded, p, ld, ldf, heads;
     int errors;

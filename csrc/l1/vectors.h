@@ -39,11 +39,18 @@ MF_INLINE float l1_sum32(vf32 v)
 MF_INLINE float l1_dot32(const float *a, const float *b, int64_t n)
 {
     vf32 s0 = {0}, s1 = {0};
-    for (int64_t i = 0; i < n; i += 2 * MF_LANES32) { /* n is a multiple of 16 */
+    for (int64_t i = 0; i < n; i += 2 * MF_LANES32) { /* n is a multiple of L1_PAIR32 */
         s0 = vf32_fma(vf32_load(a + i), vf32_load(b + i), s0);
         s1 = vf32_fma(vf32_load(a + i + MF_LANES32), vf32_load(b + i + MF_LANES32), s1);
     }
     return l1_sum32(s0 + s1);
+}
+
+/* Bounds the rounding of such a product of n entries, relative to the product of the lengths: that of the lanes' sums,
+ * and of the sum over them. */
+MF_INLINE double l1_rounding32(int64_t n)
+{
+    return (double)(n / MF_LANES32 + (MF_LANES32 > 8 ? MF_LANES32 : 8)) * 0x1p-23;
 }
 
 /* a.b and a.c, reading a once. */
@@ -74,7 +81,7 @@ static void l1_combine(const double *const *rows, int64_t m, const double *q, in
         }
         for (int v = 0; v < 8; v++) vf64_store(out + i + v * MF_LANES64, s[v]);
     }
-    for (; i < ld; i += 2 * MF_LANES64) { /* ld is a multiple of 8 */
+    for (; i < ld; i += 2 * MF_LANES64) { /* ld is a multiple of L1_PAIR64 */
         vf64 s0 = {0}, s1 = {0};
         for (int64_t k = 0; k < m; k++) {
             vf64 f = vf64_set(q[k]);

@@ -29,22 +29,21 @@ static void mf_tall_pack(const double *const *parts, const int64_t *widths, int 
 static void mf_tall_panel_gram(const double *left, int64_t rows, const double *right, int64_t columns,
                                int64_t count, double *gram)
 {
-    enum { VECTORS = 8 * sizeof(double) / MF_VBYTES, LANE = MF_VBYTES / sizeof(double) };
     for (int64_t r = 0; r < rows; r += 4) {
         for (int64_t c = 0; c < columns; c += 8) {
-            vf64 sum[4][VECTORS];
+            vq64 sum[4][2];
             for (int a = 0; a < 4; a++)
-                for (int b = 0; b < VECTORS; b++) sum[a][b] = vf64_load(gram + (r + a) * columns + c + b * LANE);
+                for (int b = 0; b < 2; b++) sum[a][b] = vq64_load(gram + (r + a) * columns + c + b * 4);
             for (int64_t i = 0; i < count; i++) {
-                vf64 y[VECTORS];
-                for (int b = 0; b < VECTORS; b++) y[b] = vf64_load(right + i * columns + c + b * LANE);
+                vq64 y[2];
+                for (int b = 0; b < 2; b++) y[b] = vq64_load(right + i * columns + c + b * 4);
                 for (int a = 0; a < 4; a++) {
-                    vf64 x = vf64_set(left[i * rows + r + a]);
-                    for (int b = 0; b < VECTORS; b++) sum[a][b] = vf64_fma(x, y[b], sum[a][b]);
+                    vq64 x = vq64_set(left[i * rows + r + a]);
+                    for (int b = 0; b < 2; b++) sum[a][b] = vq64_fma(x, y[b], sum[a][b]);
                 }
             }
             for (int a = 0; a < 4; a++)
-                for (int b = 0; b < VECTORS; b++) vf64_store(gram + (r + a) * columns + c + b * LANE, sum[a][b]);
+                for (int b = 0; b < 2; b++) vq64_store(gram + (r + a) * columns + c + b * 4, sum[a][b]);
         }
     }
 }
@@ -93,40 +92,38 @@ static mf_status mf_tall_gram(int64_t n, const double *const *parts, const int64
     return run->stop ? MF_INTERRUPTED : MF_OK;
 }
 
-/* `height` rows of a panel times `vectors` vectors of columns of coef, both constants here. */
+/* `height` rows of a panel times `quads` times four columns of coef, both constants here. */
 MF_INLINE void mf_tall_tile(const double *panel, int64_t rows, const double *coef, int64_t columns, int height,
-                            int vectors, double *out)
+                            int quads, double *out)
 {
-    enum { LANE = MF_VBYTES / sizeof(double) };
-    vf64 sum[4][8 / LANE];
+    vq64 sum[4][2];
     for (int a = 0; a < height; a++)
-        for (int b = 0; b < vectors; b++) sum[a][b] = (vf64){0};
+        for (int b = 0; b < quads; b++) sum[a][b] = (vq64){0};
     for (int64_t r = 0; r < rows; r++) {
         for (int a = 0; a < height; a++) {
-            vf64 x = vf64_set(panel[a * rows + r]);
-            for (int b = 0; b < vectors; b++)
-                sum[a][b] = vf64_fma(x, vf64_load(coef + r * columns + b * LANE), sum[a][b]);
+            vq64 x = vq64_set(panel[a * rows + r]);
+            for (int b = 0; b < quads; b++)
+                sum[a][b] = vq64_fma(x, vq64_load(coef + r * columns + b * 4), sum[a][b]);
         }
     }
     for (int a = 0; a < height; a++)
-        for (int b = 0; b < vectors; b++) vf64_store(out + a * columns + b * LANE, sum[a][b]);
+        for (int b = 0; b < quads; b++) vq64_store(out + a * columns + b * 4, sum[a][b]);
 }
 
 /* A panel of rows times coef (rows of coef x columns); columns is a multiple of 4. */
 static void mf_tall_panel_update(const double *panel, int64_t rows, const double *coef, int64_t columns, int64_t count,
                                  double *out)
 {
-    enum { HALF = 4 * sizeof(double) / MF_VBYTES };
     for (int64_t c = 0; c < columns; c += 8) {
         int whole = c + 8 <= columns;
         int64_t i = 0;
         for (; i + 4 <= count; i += 4) {
-            if (whole) mf_tall_tile(panel + i * rows, rows, coef + c, columns, 4, 2 * HALF, out + i * columns + c);
-            else mf_tall_tile(panel + i * rows, rows, coef + c, columns, 4, HALF, out + i * columns + c);
+            if (whole) mf_tall_tile(panel + i * rows, rows, coef + c, columns, 4, 2, out + i * columns + c);
+            else mf_tall_tile(panel + i * rows, rows, coef + c, columns, 4, 1, out + i * columns + c);
         }
         for (; i < count; i++) {
-            if (whole) mf_tall_tile(panel + i * rows, rows, coef + c, columns, 1, 2 * HALF, out + i * columns + c);
-            else mf_tall_tile(panel + i * rows, rows, coef + c, columns, 1, HALF, out + i * columns + c);
+            if (whole) mf_tall_tile(panel + i * rows, rows, coef + c, columns, 1, 2, out + i * columns + c);
+            else mf_tall_tile(panel + i * rows, rows, coef + c, columns, 1, 1, out + i * columns + c);
         }
     }
 }

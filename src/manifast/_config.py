@@ -23,12 +23,21 @@ def config() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({sys.platform}, {platform.machine()})",
         "compiler": build["compiler"],
         "openmp": build["openmp"] or "no: kernels run on one thread",
-        "instruction sets built": dispatch.levels_built(),
-        "instruction set in use": dispatch.level() + (" (MANIFAST_ISA)" if os.environ.get("MANIFAST_ISA") else ""),
+        "instruction sets built": [
+            name if why_not is None else f"{name} ({why_not})" for name, why_not in dispatch.levels_built().items()
+        ],
+        "instruction set in use": f"{dispatch.level()} ({_choice()})",
         "threads": available_threads(),
         "blas": [*_blas("numpy"), *_blas("scipy")],
         "packages": {name: _installed(name) for name in ("numpy", "scipy", "scikit-learn", "threadpoolctl")},
     }
+
+
+def _choice() -> str:
+    """Why the instruction set in use is the one in use."""
+    if os.environ.get("MANIFAST_ISA"):
+        return "MANIFAST_ISA"
+    return "the best that runs here" if dispatch.level() == dispatch.levels()[0] else "chosen by hand"
 
 
 def show_config() -> None:

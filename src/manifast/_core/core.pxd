@@ -178,9 +178,10 @@ cdef extern from "manifast.h" nogil:
                                    const double *values, double *out, double *squares, mf_run *run) noexcept nogil
         mf_status (*tall_center)(int64_t n, double *x, int64_t width, const double *mass, mf_run *run) noexcept nogil
 
-    const mf_table *mf_find_table(const char *level)
+    const mf_table *mf_find_table(const char *name)
     const mf_table *mf_best_table()
-    const char *const *mf_levels()
+    const char *mf_level_name(int level)
+    const char *mf_level_why_not(int level)
     int mf_openmp_version()
     int mf_max_threads()
     const char *mf_compiler()

@@ -5,8 +5,8 @@ import threading
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from manifast._core.core cimport (MF_INTERRUPTED, MF_NO_MEMORY, MF_OK, mf_best_table, mf_compiler, mf_find_table, mf_levels,
-                                  mf_max_threads, mf_openmp_version, mf_run, mf_status, mf_table, mf_version)
+from manifast._core.core cimport (MF_INTERRUPTED, MF_NO_MEMORY, MF_OK, mf_best_table, mf_compiler, mf_find_table, mf_level_name,
+                                  mf_level_why_not, mf_max_threads, mf_openmp_version, mf_run, mf_status, mf_table, mf_version)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals_raw "PyErr_CheckSignals" ()
@@ -104,25 +104,21 @@ cdef int check_graph(const int64_t[::1] starts, const int32_t[::1] columns, int6
     return 0
 
 
+def levels_built():
+    """All instruction sets built in, best first: the name, and why this machine does not run it (None where it does)."""
+    names = {}
+    cdef int level = 0
+    cdef const char *why_not
+    while mf_level_name(level) != NULL:
+        why_not = mf_level_why_not(level)
+        names[mf_level_name(level).decode()] = None if why_not == NULL else why_not.decode()
+        level += 1
+    return names
+
+
 def levels():
     """Names of the instruction sets built in that this machine runs, best first."""
-    names = []
-    cdef const char *const *level = mf_levels()
-    while level[0] != NULL:
-        if mf_find_table(level[0]) != NULL:
-            names.append(level[0].decode())
-        level += 1
-    return names
-
-
-def levels_built():
-    """Names of all instruction sets built in, best first."""
-    names = []
-    cdef const char *const *level = mf_levels()
-    while level[0] != NULL:
-        names.append(level[0].decode())
-        level += 1
-    return names
+    return [name for name, why_not in levels_built().items() if why_not is None]
 
 
 def level():
