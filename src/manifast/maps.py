@@ -436,9 +436,39 @@ def largest_entries(codes: sp.csr_array, top: int) -> sp.csr_array:
     return sp.csr_array((codes.data[kept], codes.indices[kept], indptr), shape=codes.shape)
 
 
+@dataclass(frozen=True)
+class AffinityMean:
+    """Mean of the images of the training rows, weighted by the affinities x to them, and `factors` times that."""
+
+    kind: ClassVar[str] = "affinity_mean"
+
+    images: Array  # (n, d)
+    factors: Array | None = None  # (d,)
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> AffinityMean:
+        return cls(arrays["images"], arrays.get("factors"))
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind}
+
+    def arrays(self) -> dict[str, Array]:
+        return {"images": self.images} | ({} if self.factors is None else {"factors": self.factors})
+
+    def predict(self, X: Any) -> Array:
+        columns = np.column_stack([self.images, np.ones(len(self.images), self.images.dtype)])
+        sums = X @ columns if is_sparse(X) else _affine_product(X, columns.astype(X.dtype, copy=False))
+        if not (sums[:, -1] > 0).all():
+            raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
+        means = sums[:, :-1] / sums[:, -1:]
+        return np.asarray(means if self.factors is None else means * self.factors, dtype=X.dtype)
+
+
 MAPS: dict[str, Any] = {
     made.kind: made
-    for made in (LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, Triangulation, SparseCodeMap)
+    for made in (
+        LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, Triangulation, SparseCodeMap, AffinityMean
+    )  # fmt: skip
 }
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.linalg as la
 from scipy.special import softmax
 
-from manifast._gram import settle
+from manifast._gram import Kernel, settle
 from manifast._labels import Labels
 from manifast._linalg.memory import check_room
 from manifast._validation import Array
 from manifast.classifiers.base import ScoreClassifier
 from manifast.extensions import choose_by_loo, interpolate, merge_copies, rbf_candidates
-from manifast.kernels import rbf_apply
+from manifast.maps import KernelMap
 
 __all__ = ["RBFDiscriminant"]
 
@@ -95,21 +95,19 @@ class RBFDiscriminant(ScoreClassifier):
 
         sigma, self.ridge_, residuals = choose_by_loo(rows, target, counts, widths, ridges, self.verbose, score)
         left_out = (target - residuals)[groups]
-        slopes, self._offsets = gaussian_rule(left_out, labels)
-        scores = left_out @ slopes + self._offsets
+        slopes, offsets = gaussian_rule(left_out, labels)
+        scores = left_out @ slopes + offsets
         self.loo_error_ = float(np.mean(np.argmax(scores, axis=1) != labels.codes))
-        self._width = sigma
         with np.errstate(over="ignore"):  # distances may be out of range where the rows are not
             self.sigma_ = min(float(np.ldexp(sigma, self._exponent)), float(np.finfo(float).max))
-        self._X = X
         # The rule is affine in the outputs, so that its slopes become part of the coefficients.
         coef = interpolate(rows, target, counts, sigma, self.ridge_) @ slopes
-        self._coef = settle((coef / counts[:, None])[groups], scores, X.dtype)
+        kept = settle((coef / counts[:, None])[groups], scores, X.dtype)
+        self.map_ = KernelMap(Kernel("rbf", sigma), X, kept, offsets)
 
     def _scores(self, X: Any) -> Array:
         """Logarithms of the posteriors, up to a term that all classes of a row share."""
-        outputs = rbf_apply(X, self._X, self._coef, sigma=self._width)
-        return np.asarray(outputs + self._offsets)
+        return self.map_.predict(X)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, for outputs that are Gaussian around the centroids and equally likely classes."""

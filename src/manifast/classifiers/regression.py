@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from manifast._gram import Kernel, kernel_features, linear_map
+from manifast._gram import Kernel, kernel_features
 from manifast._labels import Labels
 from manifast._linalg import dense as _dense
 from manifast._linalg.systems import PenalizedSystem, raised, spd_solver
 from manifast._progress import details
 from manifast._validation import Array, as_number, as_positive, is_sparse
 from manifast.classifiers.base import GraphClassifier, in_bounds, visible_ridge
+from manifast.maps import KernelMap, LinearMap
 from manifast.smoothers.ridge import KernelRidgeSmoother, LinearRidgeSmoother
 
 __all__ = ["FME", "LapRLS"]
@@ -49,21 +50,28 @@ class _MapClassifier(GraphClassifier):
 
     def _keep(self, X: Array, kernel: Kernel | None, coef: Array, intercept: Array) -> None:
         """Keep the map x·coef + intercept, or k(x)·coef + intercept, in float64 because its terms may cancel."""
-        for name in ("coef_", "dual_coef_"):  # from an earlier fit with another kernel
-            if hasattr(self, name):
-                delattr(self, name)
-        self._kernel, self._X = kernel, None
-        self.intercept_ = intercept
-        if kernel is None:
-            self.coef_ = np.ascontiguousarray(coef.T)
-        else:
-            self._X = None if kernel.name == "precomputed" else X
-            self.dual_coef_ = np.ascontiguousarray(coef)
+        coef = np.ascontiguousarray(coef, dtype=np.float64)
+        intercept = np.asarray(intercept, dtype=np.float64)
+        rows = None if kernel is None or kernel.name == "precomputed" else X
+        self.map_ = LinearMap(coef, intercept) if kernel is None else KernelMap(kernel, rows, coef, intercept)
 
     def _scores(self, X: Array) -> Array:
-        if self._kernel is None:
-            return linear_map(X.astype(np.float64, copy=False), self.coef_.T, self.intercept_)
-        return self._kernel.apply(X, self._X, self.dual_coef_, self.intercept_)
+        return self.map_.predict(X)
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients of the linear map (classes, p)."""
+        return np.ascontiguousarray(self._of_map(LinearMap, "coef_").coef.T)
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients of the kernel map (n, classes)."""
+        return self._of_map(KernelMap, "dual_coef_").dual  # type: ignore[no-any-return]
+
+    @property
+    def intercept_(self) -> Array:
+        """What the map adds to every row (classes,)."""
+        return self._of_map((LinearMap, KernelMap), "intercept_").intercept  # type: ignore[no-any-return]
 
 
 class LapRLS(_MapClassifier):

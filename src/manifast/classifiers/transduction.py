@@ -19,7 +19,8 @@ from manifast._progress import details
 from manifast._validation import Array, as_positive, is_sparse, shown
 from manifast._warnings import warn
 from manifast.classifiers.base import GraphClassifier
-from manifast.extensions import LatentVariable, SparseCode, affinity_mean, as_extension, fit_owned
+from manifast.extensions import LatentVariable, SparseCode, as_extension, fit_owned
+from manifast.maps import AffinityMean
 
 __all__ = ["GFHF", "LGC", "RMGT"]
 
@@ -76,9 +77,9 @@ class _Transduction(GraphClassifier):
             W = W[inside][:, inside]
         found = self._solve(W, Labels(labels.classes, labels.codes[inside]))
         scores[inside] = _legible(found, scores[0], X.dtype) if self._shares else found
-        self.extension_ = self._natural(X) if extension is None else extension
-        if self.extension_ is not None:
-            fit_owned(self.extension_, X, scores.astype(X.dtype))
+        extension = self._natural(X) if extension is None else extension
+        images = scores.astype(X.dtype)
+        self.extension_ = AffinityMean(images) if extension is None else fit_owned(extension, X, images)
         return scores
 
     def _check_parameters(self, labels: Labels) -> None:
@@ -101,7 +102,7 @@ class _Transduction(GraphClassifier):
         return LatentVariable(links, equal if self.graph == "binary" else self._width)
 
     def _scores(self, X: Any) -> Array:
-        scores = affinity_mean(X, self.scores_) if self.extension_ is None else self.extension_.predict(X)
+        scores = self.extension_.predict(X)
         return _proportions(scores) if self._shares else np.asarray(scores)
 
 

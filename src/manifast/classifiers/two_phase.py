@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +14,70 @@ from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_positive
 from manifast.classifiers.base import ScoreClassifier, in_bounds, visible_ridge
 from manifast.kernels import _affine_product
+from manifast.maps import MAPS
 
 __all__ = ["TPTSSR"]
 
 _CHUNK = 1 << 21  # codes held at once
+
+
+@dataclass(frozen=True)
+class TwoPhaseCode:
+    """Negative residuals of the classes when a row is coded by the training rows that explain it best alone."""
+
+    kind: ClassVar[str] = "two_phase_code"
+
+    rows: Array  # (n, p)
+    coder: Array  # (p, n): a row times it is the first code
+    codes: Array  # (n,), classes of the rows
+    ridge: float
+    kept: int  # rows of the second code
+    count: int  # of classes
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> TwoPhaseCode:
+        numbers = header["ridge"], header["kept"], header["count"]
+        return cls(arrays["rows"], arrays["coder"], arrays["codes"], *numbers)
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "ridge": self.ridge, "kept": self.kept, "count": self.count}
+
+    def arrays(self) -> dict[str, Array]:
+        return {"rows": self.rows, "coder": self.coder, "codes": self.codes}
+
+    def predict(self, X: Array) -> Array:
+        train = self.rows.astype(X.dtype, copy=False)
+        turned, coder = np.ascontiguousarray(train.T), self.coder.astype(X.dtype, copy=False)
+        squares = np.einsum("ij,ij->i", train, train)
+        scores = np.empty((len(X), self.count), X.dtype)
+        step = max(1, _CHUNK // len(train))
+        with one_blas_thread():  # the systems are small, and results must not depend on the number of threads
+            for begin in range(0, len(X), step):
+                rows = X[begin : begin + step]
+                codes = _affine_product(rows, coder)
+                alone = codes * (codes * squares - 2 * _affine_product(rows, turned))  # |x - a_i x_i|² - |x|²
+                near = np.argsort(alone, axis=1, kind="stable")[:, : self.kept]
+                for at, row in enumerate(rows):
+                    scores[begin + at] = self._compete(row.astype(np.float64), np.sort(near[at]))
+        return scores
+
+    def _compete(self, x: Array, near: Array) -> Array:
+        """Negative residuals of the classes when these training rows code x."""
+        atoms, classes = self.rows[near].astype(np.float64), self.codes[near]
+        gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
+        gram.flat[:: len(gram) + 1] += self.ridge
+        factor, _ = _dense.factor_jittered(gram, "the products of the kept rows")
+        code = _dense.solve(factor, _affine_product(atoms, x[:, None]))[:, 0]
+        present = np.unique(classes)
+        rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
+        residuals = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        size = max(float(np.sqrt(np.einsum("i,i", x, x))), float(np.finfo(np.float32).tiny))
+        scores = np.full(self.count, -residuals.max() - size)
+        scores[present] = -residuals
+        return scores
+
+
+MAPS[TwoPhaseCode.kind] = TwoPhaseCode
 
 
 class TPTSSR(ScoreClassifier):
@@ -71,40 +132,12 @@ class TPTSSR(ScoreClassifier):
         ridge = visible_ridge(ridge, gram, "ridge", "a larger ridge, or smaller rows")
         gram.flat[:: len(gram) + 1] += ridge
         solve = spd_solver(gram, advice="Use a larger ridge.")
-        self._coder = np.ascontiguousarray(solve(wide.T) if tall else solve(wide).T, dtype=X.dtype)
-        self._X, self._codes, self._ridge = X, labels.codes, ridge
-        self._kept = max(1, round(share * X.shape[0]))
+        coder = np.ascontiguousarray(solve(wide.T) if tall else solve(wide).T, dtype=X.dtype)
+        kept = max(1, round(share * X.shape[0]))
+        self.map_ = TwoPhaseCode(X, coder, labels.codes.astype(np.int64), ridge, kept, labels.count)
 
     def _scores(self, X: Array) -> Array:
-        train = self._X.astype(X.dtype, copy=False)
-        turned, coder = np.ascontiguousarray(train.T), self._coder.astype(X.dtype, copy=False)
-        squares = np.einsum("ij,ij->i", train, train)
-        scores = np.empty((len(X), len(self.classes_)))
-        step = max(1, _CHUNK // len(train))
-        with one_blas_thread():  # the systems are small, and results must not depend on the number of threads
-            for begin in range(0, len(X), step):
-                rows = X[begin : begin + step]
-                codes = _affine_product(rows, coder)
-                alone = codes * (codes * squares - 2 * _affine_product(rows, turned))  # |x - a_i x_i|² - |x|²
-                near = np.argsort(alone, axis=1, kind="stable")[:, : self._kept]
-                for at, row in enumerate(rows):
-                    scores[begin + at] = self._compete(row.astype(np.float64), np.sort(near[at]))
-        return scores
-
-    def _compete(self, x: Array, near: Array) -> Array:
-        """Negative residuals of the classes when these training rows code x."""
-        atoms, classes = self._X[near].astype(np.float64), self._codes[near]
-        gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
-        gram.flat[:: len(gram) + 1] += self._ridge
-        factor, _ = _dense.factor_jittered(gram, "the products of the kept rows")
-        code = _dense.solve(factor, _affine_product(atoms, x[:, None]))[:, 0]
-        present = np.unique(classes)
-        rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
-        residuals = np.sqrt(np.einsum("ij,ij->i", rest, rest))
-        size = max(float(np.sqrt(np.einsum("i,i", x, x))), float(np.finfo(np.float32).tiny))
-        scores = np.full(len(self.classes_), -residuals.max() - size)
-        scores[present] = -residuals
-        return scores
+        return self.map_.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

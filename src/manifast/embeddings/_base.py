@@ -150,6 +150,13 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
+    def _of_map(self, kind: Any, name: str) -> Any:
+        """The fitted map, where it is of that kind and so has the attribute asked for."""
+        mapping = self.__dict__.get("map_")
+        if not isinstance(mapping, kind):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}: its map has no such coefficients.")
+        return mapping
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise()

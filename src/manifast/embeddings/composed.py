@@ -155,12 +155,6 @@ class Composed(Embedding):
         """What a linear or kernel map adds to every row (n_components,)."""
         return self._of_map((LinearMap, KernelMap), "intercept_").intercept  # type: ignore[no-any-return]
 
-    def _of_map(self, kind: Any, name: str) -> Any:
-        mapping = self.__dict__.get("map_")
-        if not isinstance(mapping, kind):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}: its map has no such coefficients.")
-        return mapping
-
 
 class ComposedEmbedding(Composed):
     """Any objective with any smoother: min tr(Y'(A + R)Y) subject to Y'BY = I, and the map that goes with it.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from manifast._linalg.memory import LANDMARKS, check_room
-from manifast._validation import Array, as_count, as_positive, is_sparse
+from manifast._validation import Array, as_count, as_positive
 from manifast.extensions.base import Extension
 from manifast.graphs import check_metric, distances_of, heat_width
-from manifast.kernels import _affine_product, laplacian, neighbor_graph
+from manifast.kernels import laplacian, neighbor_graph
 from manifast.maps import Barycenter, NeighborMean
 
 
@@ -245,12 +245,3 @@ def finite_factors(eigenvalues: Array) -> Array:
     gaps = 1.0 - eigenvalues
     gaps[out_of_reach(eigenvalues)] = 1.0
     return np.asarray(1.0 / gaps)
-
-
-def affinity_mean(X: Any, Y: Array) -> Array:
-    """Means of the rows of Y (n, d), weighted by the affinities X (m, n) of new rows with them."""
-    columns = np.column_stack([Y, np.ones(len(Y), Y.dtype)])
-    sums = X @ columns if is_sparse(X) else _affine_product(X, columns.astype(X.dtype, copy=False))
-    if not (sums[:, -1] > 0).all():
-        raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
-    return np.asarray(sums[:, :-1] / sums[:, -1:])

@@ -17,13 +17,13 @@ from manifast.extensions import (
     LatentVariable,
     Nystrom,
     SparseCode,
-    affinity_mean,
     finite_factors,
     fit_owned,
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
 from manifast.kernels import _affine_product, laplacian
+from manifast.maps import AffinityMean, NeighborMean
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
@@ -50,17 +50,6 @@ class RowGraph:
         if self.rows is None or self.W is not None:
             return self.W
         return replace(self.rows).distances.complete("heat", self.width)
-
-
-@dataclass(frozen=True)
-class AffinityMean:
-    """The eigenvector equation with the affinities of new rows to the training rows."""
-
-    Y: Array
-    values: Array
-
-    def predict(self, X: Any) -> Array:
-        return np.asarray(affinity_mean(X, self.Y) * finite_factors(self.values), dtype=X.dtype)
 
 
 class Laplacian(ObjectiveBuilder):
@@ -168,7 +157,7 @@ class Laplacian(ObjectiveBuilder):
                 "Use fewer components, more neighbours, or another extension."
             )
         if self.affinity == "precomputed":
-            return AffinityMean(Y, values)
+            return AffinityMean(Y, finite_factors(values))
         links, width = self._links(), objective.source.width
         weights = "binary" if self.affinity == "binary" else "heat"
         natural = Nystrom(n_neighbors=links, beta=width, weights=weights, metric=rows.metric)
@@ -279,9 +268,10 @@ class Diffusion(ObjectiveBuilder):
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
         """ψ(x) = Σ_j w_j ψ_j / (λ Σ_j w_j) with w_j = k(x, x_j) / q_j^alpha: the step of the walk from the new row."""
         source: DiffusionSource = objective.source
-        weighted = np.column_stack([Y * source.scale[:, None], source.scale]).astype(np.float64)
-        mean = fit_owned(LatentVariable(source.links, source.width, rows.metric), rows.features, weighted)
-        return WalkStep(mean, np.where(np.abs(values) > 1e-12, values, 1.0))
+        factors = 1.0 / np.where(np.abs(values) > 1e-12, values, 1.0)
+        return NeighborMean(
+            rows.features, Y, source.links, source.width, factors=factors, weights=source.scale, metric=rows.metric
+        )
 
 
 @dataclass(frozen=True)
@@ -291,15 +281,3 @@ class DiffusionSource:
     links: int
     width: float
     scale: Array
-
-
-@dataclass(frozen=True)
-class WalkStep:
-    """The mean over a step of the random walk, divided by the eigenvalues."""
-
-    mean: Any
-    values: Array
-
-    def predict(self, X: Any) -> Array:
-        sums = self.mean.predict(X.astype(np.float64))
-        return np.asarray(sums[:, :-1] / sums[:, -1:] / self.values, dtype=X.dtype)
