@@ -20,6 +20,8 @@ _MODULES = (
     "metrics",
     "model_selection",
     "objectives",
+    "persistence",
+    "scale",
     "smoothers",
     "spectral",
     "theory",
@@ -56,7 +58,7 @@ _ESTIMATORS = (
 )
 _CLASSIFIERS = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant")
 _NAMES = (
-    {"show_config": "manifast._config"}
+    {"show_config": "manifast._config", "save": "manifast.persistence", "load": "manifast.persistence"}
     | dict.fromkeys(_CLASSIFIERS, "manifast.classifiers")
     | dict.fromkeys(_ESTIMATORS, "manifast.embeddings")
 )

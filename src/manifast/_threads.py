@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from math import ceil
 from numbers import Integral
@@ -149,6 +150,19 @@ def available_threads() -> int:
     return max(1, threads)
 
 
+_one = ContextVar("manifast_one_thread", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Kernels of this Python thread on one thread each: inside a task of an engine that runs many of them."""
+    token = _one.set(True)
+    try:
+        yield
+    finally:
+        _one.reset(token)
+
+
 class kernel_threads:
     """Threads for one kernel call; calls that run side by side in several Python threads share what there is.
 
@@ -157,6 +171,8 @@ class kernel_threads:
     """
 
     __slots__ = ("__weakref__", "_asked", "_own")
+
+    _own: weakref.ref[kernel_threads] | None
 
     def __init__(self, n_threads: int | None) -> None:
         if n_threads is not None and (
@@ -168,11 +184,14 @@ class kernel_threads:
     def __enter__(self) -> int:
         if self._asked is not None:
             return 1 if os.getpid() != _home else int(min(self._asked, 4 * (os.cpu_count() or 1)))
+        if _one.get():
+            self._own = None
+            return 1
         # Made and added at once: the set keeps the hash that `discard` needs when this object is gone.
         _active.add(own := weakref.ref(self, _active.discard))
         self._own = own
         return max(1, available_threads() // max(1, len(_active)))
 
     def __exit__(self, *_: object) -> None:
-        if self._asked is None:
+        if self._asked is None and self._own is not None:
             _active.discard(self._own)

@@ -6,12 +6,13 @@ What comes from the embeddings' base is imported here only.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from manifast._dask import over_blocks
 from manifast._labels import Labels, read_labels, score_labelled
 from manifast._progress import stage, verbosity
 from manifast._rows import OF_LABELS, GraphChoice, Rows, join, without_diagonal
@@ -27,6 +28,8 @@ GRAPHS = ("heat", "binary", "full", "l1")  # graphs made from the rows
 class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
     """Base of all classifiers: every row gets one score per class, and the class of the largest score."""
 
+    _stored: ClassVar[dict[str, str]] = RowEstimator._stored | {"classes_": "labels"}
+
     _unlabelled = False  # whether -1 and missing labels mean that a row is unlabelled
 
     def fit(self, X: Any, y: Any) -> ScoreClassifier:
@@ -39,11 +42,13 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
                 self._learn(X, labels)
         return self
 
+    @over_blocks
     def predict(self, X: Any) -> Array:
-        """Classes of new rows."""
+        """Classes of new rows. Of a Dask array a lazy one, as all results."""
         best = self._checked_scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    @over_blocks
     def decision_function(self, X: Any) -> Array:
         """Scores of new rows (m, classes); for two classes the second score minus the first (m,)."""
         scores = self._checked_scores(X)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 from scipy.special import softmax
 
+from manifast._dask import over_blocks
 from manifast._gram import Kernel, settle
 from manifast._labels import Labels
 from manifast._linalg.memory import check_room
@@ -71,6 +72,8 @@ class RBFDiscriminant(ScoreClassifier):
     True
     """
 
+    _stored: ClassVar[dict[str, str]] = ScoreClassifier._stored | {"map_": "map"}
+
     def __init__(
         self,
         sigma: Any = "loo",
@@ -109,6 +112,7 @@ class RBFDiscriminant(ScoreClassifier):
         """Logarithms of the posteriors, up to a term that all classes of a row share."""
         return self.map_.predict(X)
 
+    @over_blocks
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, for outputs that are Gaussian around the centroids and equally likely classes."""
         return np.asarray(softmax(self._checked_scores(X), axis=1))

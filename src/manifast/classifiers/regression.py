@@ -5,7 +5,7 @@ Rows are samples, L = D - W is the Laplacian of the graph, and Y holds one-hot l
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ __all__ = ["FME", "LapRLS"]
 
 class _MapClassifier(GraphClassifier):
     """LapRLS and FME: the scores are, or are close to, a linear or kernel map of the rows; it serves new rows too."""
+
+    _stored: ClassVar[dict[str, str]] = GraphClassifier._stored | {"map_": "map"}
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if is_sparse(X):

@@ -7,12 +7,13 @@ L = D - W is the Laplacian of the graph, and Y holds one-hot labels.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from manifast._dask import over_blocks
 from manifast._labels import Labels
 from manifast._linalg.systems import grounded_solution, raised, spd_solver
 from manifast._progress import details
@@ -33,6 +34,7 @@ _LINKS = 10  # neighbours of a new row where nobody chose a number
 class _Transduction(GraphClassifier):
     """GFHF, LGC and RMGT: the scores solve a system on the graph, and an extension gives new rows their scores."""
 
+    _stored: ClassVar[dict[str, str]] = GraphClassifier._stored | {"extension_": "map"}
     _shares = False  # whether scores are not negative and only their proportions count
 
     def __init__(
@@ -162,6 +164,7 @@ class GFHF(_Transduction):
 
     _shares = True
 
+    @over_blocks
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes of new rows (m, classes)."""
         return self._checked_scores(X)
@@ -249,6 +252,7 @@ class LGC(_Transduction):
         self.alpha = alpha
         self.class_mass = class_mass
 
+    @over_blocks
     def predict_proba(self, X: Any) -> Array:
         """Shares of the classes in the scores of new rows (m, classes)."""
         return self._checked_scores(X)

@@ -115,6 +115,8 @@ class TPTSSR(ScoreClassifier):
     True
     """
 
+    _stored: ClassVar[dict[str, str]] = ScoreClassifier._stored | {"map_": "map"}
+
     def __init__(self, share: float = 0.05, ridge: float = 0.01, *, verbose: bool | int = False) -> None:
         self.share = share
         self.ridge = ridge

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifast._dask import over_blocks
 from manifast._labels import Labels, read_labels
 from manifast._progress import stage, verbosity
 from manifast._sparse import checked_sparse
@@ -57,6 +58,8 @@ class RowEstimator(BaseEstimator):  # type: ignore[misc]
 
     _sparse = False  # whether rows may be a sparse matrix
     _some_distances = True  # whether a matrix of distances may be sparse, with those of neighbours alone
+    # Fitted attributes that new rows need, and what each is: what a saved model holds, see `manifast.persistence`.
+    _stored: ClassVar[dict[str, str]] = {"n_features_in_": "count", "feature_names_in_": "names", "_exponent": "power"}
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if not reset and self._plain(X):  # what scikit-learn would find nothing wrong with, and take far longer
@@ -169,6 +172,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
     """Base of all embeddings: subclasses say how training rows are embedded and which map is natural."""
 
     _interpolates = False  # whether transform(X) of the training rows is embedding_
+    _stored: ClassVar[dict[str, str]] = RowEstimator._stored | {"_n_out": "count", "extension_": "map"}
 
     def fit(self, X: Any, y: Any = None) -> Embedding:
         """Embed the rows of X and learn the map for new ones; y is ignored."""
@@ -179,6 +183,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             targets = self._targets(y, X)
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._embed(X, targets)
+            self._n_out = int(self.embedding_.shape[1])
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -186,8 +191,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
         self.fit(X, y)
         return self.embedding_  # type: ignore[no-any-return]
 
+    @over_blocks
     def transform(self, X: Any) -> Array:
-        """Embedding of new rows; a row's result does not depend on the other rows."""
+        """Embedding of new rows; a row's result does not depend on the other rows. Of a Dask array a lazy one."""
         if not hasattr(self, "n_features_in_"):
             check_is_fitted(self)
         return self._map(self._validate(X, reset=False))
@@ -217,7 +223,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+        return self._n_out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,6 +234,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
 class SupervisedEmbedding(Embedding):
     """Base of embeddings that need labels: `_embed` gets them as `Labels`, and `classes_` lists them."""
 
+    _stored: ClassVar[dict[str, str]] = Embedding._stored | {"classes_": "labels"}
     _unlabelled = False  # whether -1 and missing labels mean that a row has none
     _least_classes = 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -43,6 +43,15 @@ def choice(kind: type[Part], estimator: Any, **others: Any) -> Part:
 
 class Composed(Embedding):
     """Base of all embeddings that are an objective and a smoother: a subclass says which."""
+
+    _stored: ClassVar[dict[str, str]] = Embedding._stored | {
+        "map_": "map",
+        "_power": "power",
+        "_values": "numbers",
+        "objective_": "part",
+        "smoother_": "part",
+        "classes_": "labels",
+    }
 
     @abstractmethod
     def _objective(self) -> ObjectiveBuilder:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from manifast._dask import over_blocks
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
 from manifast.graphs import as_rows
@@ -21,6 +22,8 @@ class Extension(BaseEstimator, ABC):  # type: ignore[misc]
     map_: Map
 
     _sparse: ClassVar[bool] = False  # whether X may be a sparse matrix
+    # Fitted attributes that new rows need, see `manifast.persistence`.
+    _stored: ClassVar[dict[str, str]] = {"n_features_in_": "count", "map_": "map"}
 
     def fit(self, X: Any, Y: Any) -> Extension:
         """Learn the map from rows X (n, p) and their embedding Y (n, d); both are copied."""
@@ -35,8 +38,9 @@ class Extension(BaseEstimator, ABC):  # type: ignore[misc]
             self.n_features_in_ = X.shape[1]
         return self
 
+    @over_blocks
     def predict(self, X: Any) -> Array:
-        """Embedding of new rows, in their dtype."""
+        """Embedding of new rows, in their dtype. Of a Dask array a lazy one."""
         rows = self._new_rows(X)
         if rows.shape[0] == 0:  # shape and dtype are those of any row's
             return self._image(np.zeros((1, self.n_features_in_), rows.dtype))[:0]

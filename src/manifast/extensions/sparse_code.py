@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -58,6 +58,8 @@ class SparseCode(Extension):
     >>> SparseCode(errors=False).fit(X, Y).predict([[1.0, 1.0, 0.0]]).round(6)
     array([[0.5]])
     """
+
+    _stored: ClassVar[dict[str, str]] = Extension._stored | {"_count": "count", "_atoms": "atoms"}
 
     map_: SparseCodeMap
 
