@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.manifold import SpectralEmbedding
 from sklearn.utils import get_tags
 
@@ -176,8 +176,8 @@ def _sparse_map(extension: Any) -> bool:
 
 def _sparse_embedder(embedder: Any) -> bool:
     """Whether an embedder takes sparse rows; those of other libraries seldom say so, and may find out themselves."""
-    ours = type(embedder).__module__.partition(".")[0] in ("manifast", "sklearn")
-    return bool(get_tags(embedder).input_tags.sparse) if ours else True
+    tagged = isinstance(embedder, BaseEstimator) and type(embedder).__module__.partition(".")[0] in ("manifast", "sklearn")
+    return bool(get_tags(embedder).input_tags.sparse) if tagged else True
 
 
 def _graph_of(embedder: Any) -> dict[str, Any]:

@@ -1,0 +1,194 @@
+"""Rows from where they are: arrays, memory maps, Dask arrays, .npy and Parquet files, iterators, block by block.
+
+A source gives its rows in order and in blocks, whose sizes mean nothing, from any row on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifast._dask import is_dask_array
+from manifast._validation import Array, is_sparse, refuse_masked
+
+_BLOCK = 1 << 24  # bytes of a block that the source itself does not divide
+
+
+class Source:
+    """Rows one after another. `n` is None where only the end will tell."""
+
+    n: int | None = None
+
+    def blocks(self, start: int = 0) -> Iterator[Array]:
+        """The rows from one on, in blocks of any size."""
+        raise NotImplementedError
+
+    def take(self, numbers: Array) -> Array | None:
+        """The rows with these numbers, ascending; None where they can only be read one after another."""
+        return None
+
+
+def as_source(X: Any) -> Source:
+    """The rows of anything that has some."""
+    if isinstance(X, Source):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return _of_path(Path(os.fsdecode(X)))
+    if is_dask_array(X):
+        return DaskSource(X)
+    if is_sparse(X):
+        raise ValueError("X must have dense rows. Got a sparse matrix: give blocks of X.toarray().")
+    if hasattr(X, "__array__") or isinstance(X, list | tuple):
+        refuse_masked(X, "X")
+        return ArraySource(X if isinstance(X, np.memmap) else np.asarray(X))
+    if isinstance(X, Iterable):
+        return BlockSource(X)
+    raise ValueError(
+        "X must be an array, a Dask array, the path of a .npy or Parquet file or of a folder of Parquet files, or an "
+        f"iterator of blocks of rows. Got {type(X).__name__} instead."
+    )
+
+
+class ArraySource(Source):
+    """An array. Rows of a memory map are read from its file: mapped pages would count as memory of the process."""
+
+    def __init__(self, X: Any) -> None:
+        if X.ndim not in (1, 2):
+            raise ValueError(f"X must have rows: one or two dimensions. Got shape {X.shape} instead.")
+        self._X, self.n = X, len(X)
+        self._file = _file_of(X)
+
+    def blocks(self, start: int = 0) -> Iterator[Array]:
+        step = max(1, _BLOCK // max(1, self._X[:1].nbytes))
+        for begin in range(start, len(self._X), step):
+            yield self._read(begin, min(begin + step, len(self._X)))
+
+    def take(self, numbers: Array) -> Array:
+        return np.array(self._X[numbers])
+
+    def _read(self, begin: int, end: int) -> Array:
+        if self._file is None:
+            return np.asarray(self._X[begin:end])
+        name, offset = self._file
+        row = self._X[:1].nbytes
+        out = np.empty((end - begin, *self._X.shape[1:]), self._X.dtype)
+        with open(name, "rb", buffering=0) as file:
+            file.seek(offset + begin * row)
+            view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+            while len(view):
+                count = file.readinto(view)
+                if not count:
+                    raise ValueError(f"X must be a whole memory map. Got {name!r}, which is shorter than its shape says.")
+                view = view[count:]
+        return out
+
+
+def _file_of(X: Any) -> tuple[str, int] | None:
+    """The file and the offset of a contiguous memory map, or of a part of one; None for other arrays."""
+    if not isinstance(X, np.memmap) or not X.flags.c_contiguous or not X.size or X.dtype.hasobject:
+        return None
+    root: Any = X
+    while isinstance(root.base, np.memmap):
+        root = root.base
+    if root.filename is None or root.mode == "c":  # writes to a private copy are in no file
+        return None
+    return os.fspath(root.filename), int(root.offset + X.ctypes.data - root.ctypes.data)
+
+
+class DaskSource(Source):
+    """A Dask array, computed block by block."""
+
+    def __init__(self, X: Any) -> None:
+        if X.ndim not in (1, 2):
+            raise ValueError(f"X must have rows: one or two dimensions. Got a Dask array of shape {X.shape} instead.")
+        self._X = X.rechunk({1: -1}) if X.ndim == 2 else X
+        self.n = None if np.isnan(X.shape[0]) else int(X.shape[0])
+
+    def blocks(self, start: int = 0) -> Iterator[Array]:
+        skip = start
+        for number, size in enumerate(self._X.chunks[0]):
+            if skip >= size:  # never where it is not known
+                skip -= int(size)
+                continue
+            block = np.asarray(self._X.blocks[number].compute())
+            yield block[skip:]
+            skip = max(0, skip - len(block))
+
+    def take(self, numbers: Array) -> Array | None:
+        return None if self.n is None else np.asarray(self._X[numbers].compute())
+
+
+class ParquetSource(Source):
+    """Parquet files, one after another in the order of their names: all columns, which must hold numbers."""
+
+    def __init__(self, files: list[Path]) -> None:
+        try:
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise ImportError("Parquet files need the package pyarrow: pip install manifast[parquet]") from None
+        self._open, self._files = parquet.ParquetFile, files
+        self.n = sum(self._rows(file) for file in files)
+
+    def _rows(self, file: Path) -> int:
+        with self._open(file) as opened:
+            return int(opened.metadata.num_rows)
+
+    def blocks(self, start: int = 0) -> Iterator[Array]:
+        skip = start
+        for file in self._files:
+            count = self._rows(file)
+            if skip >= count:
+                skip -= count
+                continue
+            with self._open(file) as opened:
+                for batch in opened.iter_batches():
+                    yield _matrix(batch)[skip:]
+                    skip = max(0, skip - batch.num_rows)
+
+
+def _matrix(batch: Any) -> Array:
+    """Columns of numbers side by side; a column of lists of one length is a matrix of its own."""
+    parts = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = column
+        if hasattr(values, "flatten") and str(values.type).startswith(("list", "fixed_size_list", "large_list")):
+            flat = values.flatten().to_numpy(zero_copy_only=False)
+            width, left = divmod(len(flat), len(values)) if len(values) else (0, 0)
+            if left or values.null_count:
+                raise ValueError(f"X must have lists of one length in column {name!r}. Got several lengths.")
+            parts.append(flat.reshape(len(values), width))
+        else:
+            parts.append(values.to_numpy(zero_copy_only=False)[:, None])
+        if parts[-1].dtype.kind not in "fiub":
+            raise ValueError(f"X must hold numbers in all columns. Got {values.type} in column {name!r}.")
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+class BlockSource(Source):
+    """An iterator of blocks of rows; it can be read once."""
+
+    def __init__(self, blocks: Iterable[Any]) -> None:
+        self._blocks = blocks
+
+    def blocks(self, start: int = 0) -> Iterator[Array]:
+        skip = start
+        for block in self._blocks:
+            rows = np.asarray(block)
+            if rows.ndim not in (1, 2):
+                raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")
+            if skip < len(rows):
+                yield rows[skip:]
+            skip = max(0, skip - len(rows))
+
+
+def _of_path(path: Path) -> Source:
+    if path.suffix == ".npy":
+        return ArraySource(np.load(path, mmap_mode="r", allow_pickle=False))
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or not path.exists():
+        raise ValueError(f"X must be a .npy or Parquet file, or a folder of *.parquet. Got {str(path)!r}.")
+    return ParquetSource(files)
