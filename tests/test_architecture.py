@@ -25,7 +25,7 @@ LAYERS = [
     ["solve"],
     ["embeddings"],
     ["classifiers"],
-    ["theory", "metrics", "model_selection", "_model_file", "_map_checks", "_onnx"],
+    ["theory", "metrics", "model_selection", "_model_file", "_map_checks", "_onnx", "_sources"],
     ["persistence"],
     ["scale"],
     ["demo", "cli"],

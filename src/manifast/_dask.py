@@ -47,15 +47,20 @@ def _lazy(model: Any, name: str, X: Any) -> Any:
         raise ValueError(f"X must be a Dask array with {features} columns. Got shape {X.shape} instead.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X must hold real numbers. Got a Dask array of dtype {X.dtype} instead.")
-    with warnings.catch_warnings(), one_thread():  # one row tells the shape and dtype of all
-        warnings.simplefilter("ignore")
-        one = getattr(model, name)(np.ones((1, features), X.dtype))
-    one = np.asarray(one)
+    nothing = image_of_no_rows(model, name, X.dtype)
     whole = X.rechunk({1: -1})  # the columns of a block in one piece
     # The model is one task of the graph that all blocks refer to.
     shared = delayed(slim(model), name=f"{type(model).__name__}-{uuid4().hex}", traverse=False)
-    shape: dict[str, Any] = {"drop_axis": 1} if one.ndim == 1 else {"chunks": (whole.chunks[0], (one.shape[1],))}
-    return whole.map_blocks(_image, shared, name, one[:0], dtype=one.dtype, meta=one[:0], **shape)
+    flat = nothing.ndim == 1
+    shape: dict[str, Any] = {"drop_axis": 1} if flat else {"chunks": (whole.chunks[0], (nothing.shape[1],))}
+    return whole.map_blocks(_image, shared, name, nothing, dtype=nothing.dtype, meta=nothing, **shape)
+
+
+def image_of_no_rows(model: Any, name: str, dtype: Any) -> Array:
+    """What a method of a fitted model gives for no rows: the shape and dtype of the image of one row."""
+    with warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore")
+        return np.asarray(getattr(model, name)(np.ones((1, model.n_features_in_), dtype)))[:0]
 
 
 def _image(block: Any, model: Any, name: str, nothing: Array) -> Array:

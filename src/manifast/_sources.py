@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from manifast._dask import is_dask_array
 from manifast._validation import Array, is_sparse, refuse_masked
 
 _BLOCK = 1 << 24  # bytes of a block that the source itself does not divide
+_GLIMPSE = 100  # rows by which an array is known again
 
 
 class Source:
@@ -30,6 +32,17 @@ class Source:
     def take(self, numbers: Array) -> Array | None:
         """The rows with these numbers, ascending; None where they can only be read one after another."""
         return None
+
+    def head(self) -> Array:
+        """The first block that has rows."""
+        for block in self.blocks():
+            if len(block):
+                return block
+        raise ValueError("X must have at least one row. Got none.")
+
+    def glimpse(self) -> Array:
+        """A few rows by which the source is known again, whatever its blocks."""
+        return self.head()[:1]
 
 
 def as_source(X: Any) -> Source:
@@ -65,25 +78,33 @@ class ArraySource(Source):
     def blocks(self, start: int = 0) -> Iterator[Array]:
         step = max(1, _BLOCK // max(1, self._X[:1].nbytes))
         for begin in range(start, len(self._X), step):
-            yield self._read(begin, min(begin + step, len(self._X)))
+            end = min(begin + step, len(self._X))
+            yield np.asarray(self._X[begin:end]) if self._file is None else self._read([(begin, end)])
 
     def take(self, numbers: Array) -> Array:
-        return np.array(self._X[numbers])
-
-    def _read(self, begin: int, end: int) -> Array:
         if self._file is None:
-            return np.asarray(self._X[begin:end])
+            return np.array(self._X[numbers])
+        return self._read([(row, row + 1) for row in numbers.tolist()])
+
+    def glimpse(self) -> Array:
+        return self.take(np.unique(np.linspace(0, len(self._X) - 1, _GLIMPSE).astype(np.int64)))
+
+    def _read(self, parts: list[tuple[int, int]]) -> Array:
+        """Rows from the file, (first, behind the last) of every part."""
+        assert self._file is not None
         name, offset = self._file
         row = self._X[:1].nbytes
-        out = np.empty((end - begin, *self._X.shape[1:]), self._X.dtype)
+        out = np.empty((sum(end - begin for begin, end in parts), *self._X.shape[1:]), self._X.dtype)
+        view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
         with open(name, "rb", buffering=0) as file:
-            file.seek(offset + begin * row)
-            view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-            while len(view):
-                count = file.readinto(view)
-                if not count:
-                    raise ValueError(f"X must be a whole memory map. Got {name!r}, which is shorter than its shape says.")
-                view = view[count:]
+            for begin, end in parts:
+                file.seek(offset + begin * row)
+                missing = (end - begin) * row
+                while missing:
+                    count = file.readinto(view[:missing]) or 0
+                    if not count:
+                        raise ValueError(f"X must be a whole memory map. Got {name!r}, which ends before its last row.")
+                    view, missing = view[count:], missing - count
         return out
 
 
@@ -172,17 +193,30 @@ class BlockSource(Source):
     """An iterator of blocks of rows; it can be read once."""
 
     def __init__(self, blocks: Iterable[Any]) -> None:
-        self._blocks = blocks
+        self._blocks = iter(blocks)
+        self._first: Array | None = None  # what was read to look at it
+
+    def head(self) -> Array:
+        while self._first is None or not len(self._first):
+            block = next(self._blocks, None)
+            if block is None:
+                raise ValueError("X must have at least one row. Got none.")
+            self._first = _rows(block)
+        return self._first
 
     def blocks(self, start: int = 0) -> Iterator[Array]:
         skip = start
-        for block in self._blocks:
-            rows = np.asarray(block)
-            if rows.ndim not in (1, 2):
-                raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")
+        for rows in chain([] if self._first is None else [self._first], map(_rows, self._blocks)):
             if skip < len(rows):
                 yield rows[skip:]
             skip = max(0, skip - len(rows))
+
+
+def _rows(block: Any) -> Array:
+    rows = np.asarray(block)
+    if rows.ndim not in (1, 2):
+        raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")
+    return rows
 
 
 def _of_path(path: Path) -> Source:

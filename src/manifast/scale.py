@@ -21,15 +21,18 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
+from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from manifast._dask import image_of_no_rows
 from manifast._model_file import replacing
 from manifast._progress import Progress, log, stages, verbosity
 from manifast._sources import Source, as_source
@@ -42,6 +45,7 @@ __all__ = ["Mapper", "sample_rows", "transform_to"]
 _HASHED = 1 << 20  # row numbers that are hashed at once
 _BATCH_BYTES = 1 << 24  # of rows and of images that are held at once, about
 _SYNC_BYTES = 1 << 26  # of images between two entries of the journal
+_SYNC_SECONDS = 5.0  # between them at most, while batches end
 _HEADER = 128  # bytes of the header of a .npy file, with room for any number of rows
 
 
@@ -79,7 +83,9 @@ def sample_rows(X: Any, n_rows: int, *, random_state: int = 0) -> Array:
     True
     """
     count = as_count(n_rows, "n_rows")
-    seed = as_count(random_state, "random_state", minimum=0)
+    if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:
+        raise ValueError(f"random_state must be an integer of at least 0. Got {random_state!r} instead.")
+    seed = int(random_state)
     source = as_source(X)
     if source.n is not None:
         _check_enough(source.n, count)
@@ -199,24 +205,177 @@ class _Run:
     """One run of `transform_to`: what goes where, and how far it is."""
 
     def __init__(self, model: Any, digest: str, source: Source, path: Path, step: int | None) -> None:
-        self._call = model.transform if hasattr(model, "transform") else model.predict
-        self._width = int(model.n_features_in_)
+        self._call = getattr(model, _method_of(model))
         self._source, self._path, self._journal = source, path, path.with_name(path.name + ".journal")
-        first = next((block for block in source.blocks() if len(block)), None) if source.n != 0 else None
-        if first is None:
-            raise ValueError("X must have at least one row. Got none.")
-        if isinstance(first, np.ndarray) and (first.ndim != 2 or first.shape[1] != self._width):
-            raise ValueError(f"X must have {self._width} features, as the model has. Got blocks of shape {first.shape}.")
+        first = source.head()
+        features = int(model.n_features_in_)
+        if first.ndim != 2 or first.shape[1] != features:
+            raise ValueError(f"X must have {features} features, as the model has. Got blocks of shape {first.shape}.")
         one = self._images(first[:1])
-        self._dtype, self._shape = one.dtype, one.shape[1:]
+        self._source_dtype, self._dtype, self._shape = first.dtype, one.dtype, one.shape[1:]
         if self._dtype.hasobject:
             raise ValueError(f"model must have classes of a fixed size for a .npy file. Got labels of {self._dtype}.")
+        self._row_bytes = one.nbytes
         self._step = step or max(1, _BATCH_BYTES // max(first[:1].nbytes, one.nbytes))
-        head = first[:1000]
-        self._entry = {
+        some = source.glimpse()
+        self._identity = {
+            "format": 1,
             "model": digest,
-            "rows": source.n,
-            "dtype": str(head.dtype),
-            "first_rows": sha256(np.ascontiguousarray(head[: min(len(head), 16)]).tobytes()).hexdigest(),
-            "output": [str(self._dtype), list(self._shape)],
+            "source_rows": source.n,
+            "source_dtype": str(first.dtype),
+            "source_sample": sha256(np.ascontiguousarray(some).tobytes()).hexdigest(),
+            "images": [str(self._dtype), *self._shape],
         }
+
+    def finish(self) -> None:
+        """Map the rows that are not on disk yet."""
+        done = self._rows_on_disk()
+        if stages() and done:
+            log(f"goes on after {done} rows")
+        with open(self._path, "r+b" if done else "wb") as file:
+            if not done:
+                file.write(self._header(self._source.n or 0))
+            file.seek(_HEADER + done * self._row_bytes)
+            done = self._map(file, done)
+            file.truncate()
+            if self._source.n is None:
+                file.seek(0)
+                file.write(self._header(done))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            self._journal.unlink()
+
+    def _map(self, file: IO[bytes], done: int) -> int:
+        """Write the images of all rows from `done` on; how many rows there are."""
+        progress = Progress("rows", self._source.n or 0) if stages() and self._source.n else None
+        told, since = time.monotonic(), 0
+        for rows in _ahead(_batches(self._source.blocks(done), self._step)):
+            if rows.dtype != self._source_dtype:
+                raise ValueError(f"X must have rows of one dtype. Got {self._source_dtype}, then {rows.dtype}.")
+            images = np.ascontiguousarray(self._images(rows))
+            file.write(images.reshape(-1).view(np.uint8).data)
+            done, since = done + len(rows), since + images.nbytes
+            if since >= _SYNC_BYTES or time.monotonic() - told >= _SYNC_SECONDS:
+                self._note(file, done)
+                told, since = time.monotonic(), 0
+            if progress is not None:
+                progress(done)
+        if self._source.n is not None and done != self._source.n:
+            raise ValueError(f"X must have the {self._source.n} rows that it said. Got {done} instead.")
+        return done
+
+    def _note(self, file: IO[bytes], done: int) -> None:
+        """Rows first, then the journal that speaks of them: at no moment does it promise what is not on disk."""
+        file.flush()
+        os.fsync(file.fileno())
+        with replacing(self._journal) as journal:
+            journal.write(json.dumps({**self._identity, "rows_on_disk": done}).encode())
+
+    def _rows_on_disk(self) -> int:
+        """Rows of an earlier run of the same model and source."""
+        try:
+            noted = json.loads(self._journal.read_bytes())
+            size = self._path.stat().st_size
+        except (OSError, ValueError):
+            return 0
+        if not isinstance(noted, dict) or type(done := noted.pop("rows_on_disk", None)) is not int:
+            return 0
+        whole = 0 <= done <= (self._source.n if self._source.n is not None else done)
+        fits = noted == self._identity and whole and size >= _HEADER + done * self._row_bytes
+        return done if fits else 0
+
+    def _images(self, rows: Array) -> Array:
+        return np.asarray(self._call(rows))
+
+    def _header(self, rows: int) -> bytes:
+        """The header of a .npy file of version 1, as long for any number of rows."""
+        shape = (rows, *self._shape)
+        described = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        text = repr(described).encode("latin1")
+        return b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text.ljust(_HEADER - 11) + b"\n"
+
+
+def _batches(blocks: Iterator[Array], step: int) -> Iterator[Array]:
+    """The same rows in batches of one size, but for the last."""
+    held: list[Array] = []
+    count = 0
+    for block in blocks:
+        held.append(block)
+        count += len(block)
+        if count < step:
+            continue
+        rows = held[0] if len(held) == 1 else np.concatenate(held)
+        whole = count - count % step
+        for begin in range(0, whole, step):
+            yield rows[begin : begin + step]
+        held, count = [rows[whole:]], count - whole
+    if count:
+        yield np.concatenate(held)
+
+
+def _ahead(batches: Iterator[Array]) -> Iterator[Array]:
+    """The same, the next one read by a thread of its own while this one is worked on."""
+    with ThreadPoolExecutor(1, thread_name_prefix="manifast-read") as reader:
+        coming = reader.submit(next, batches, None)
+        while (rows := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield rows
+
+
+def _method_of(model: Any) -> str:
+    return "transform" if hasattr(model, "transform") else "predict"
+
+
+class Mapper:
+    """A saved model as a function of rows, for engines that carry functions to their workers.
+
+    It holds a path, pickles to a few bytes, and opens the model on first use, mapped from its file: processes of a
+    machine share it. Kernels run on one thread, as the engine runs many. No rows give an image of no rows.
+
+    Parameters
+    ----------
+    path : path of a file of `manifast.save`, the same on all machines
+    method : {None, "transform", "predict", "decision_function", "predict_proba"}, default None
+        None is `transform` of embeddings, `predict` of all others.
+
+    Examples
+    --------
+    The module's own text has lines for joblib, Polars, Ray and Spark.
+
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import manifast
+    >>> from manifast.scale import Mapper
+    >>> X = np.random.default_rng(0).standard_normal((60, 4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "lpp.manifast")
+    ...     manifast.save(manifast.LPP().fit(X), path)
+    ...     Mapper(path)(X).shape
+    (60, 2)
+    """
+
+    def __init__(self, path: Any, method: str | None = None) -> None:
+        methods = (None, "transform", "predict", "decision_function", "predict_proba")
+        if method not in methods:
+            raise ValueError(f"method must be one of {', '.join(map(repr, methods))}. Got {method!r} instead.")
+        self.path, self.method = os.fspath(path), method
+        self._model: Any = None
+
+    def __call__(self, rows: Any) -> Array:
+        """Images of rows: an array, a data frame, or what else has rows."""
+        if self._model is None:
+            self._model = load(self.path, mmap=True)
+        name = self.method or _method_of(self._model)
+        if not hasattr(self._model, name):
+            raise ValueError(f"method must be one that the model has. Got {name!r} for {type(self._model).__name__}.")
+        if not len(rows):
+            return image_of_no_rows(self._model, name, np.asarray(rows).dtype)
+        with one_thread():
+            return np.asarray(getattr(self._model, name)(rows))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_model": None}
+
+    def __repr__(self) -> str:
+        return f"Mapper({self.path!r}{'' if self.method is None else f', {self.method!r}'})"

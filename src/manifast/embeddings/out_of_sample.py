@@ -176,8 +176,8 @@ def _sparse_map(extension: Any) -> bool:
 
 def _sparse_embedder(embedder: Any) -> bool:
     """Whether an embedder takes sparse rows; those of other libraries seldom say so, and may find out themselves."""
-    tagged = isinstance(embedder, BaseEstimator) and type(embedder).__module__.partition(".")[0] in ("manifast", "sklearn")
-    return bool(get_tags(embedder).input_tags.sparse) if tagged else True
+    known = type(embedder).__module__.partition(".")[0] in ("manifast", "sklearn")
+    return bool(get_tags(embedder).input_tags.sparse) if known and isinstance(embedder, BaseEstimator) else True
 
 
 def _graph_of(embedder: Any) -> dict[str, Any]:
