@@ -56,10 +56,10 @@ def to_onnx(model: Any, path: Any = None, *, dtype: Any = np.float32) -> Any:
     graph = _Graph(onnx)
     x = graph.node("Cast", "rows", to=onnx.TensorProto.DOUBLE)
     if exponent := getattr(model, "_exponent", 0):
-        x = graph.node("Mul", x, graph.constant(np.ldexp(1.0, -exponent)))
+        x = graph.scaled(x, np.ldexp(1.0, -exponent), model.n_features_in_)
     y = _linear(graph, x, inner.coef, inner.intercept) if isinstance(inner, LinearMap) else _kernel(graph, x, inner)
     if power := getattr(model, "_power", 0):
-        y = graph.node("Mul", y, graph.constant(np.ldexp(1.0, power)))
+        y = graph.scaled(y, np.ldexp(1.0, power), len(inner.intercept))
     name = "scores" if hasattr(model, "decision_function") else "embedding"
     kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph.node("Cast", y, to=kind, output=name)
@@ -94,6 +94,10 @@ class _Graph:
         self._nodes.append(self._onnx.helper.make_node(operation, list(inputs), [name], **attributes))
         return name
 
+    def scaled(self, x: str, factor: float, columns: int) -> str:
+        """A multiple, by a vector: runtimes join a single factor with the product after it, in float32."""
+        return self.node("Mul", x, self.constant(np.full(columns, factor)))
+
     def model(self, features: int, outputs: int, name: str, kind: int) -> Any:
         helper = self._onnx.helper
         rows = helper.make_tensor_value_info("rows", kind, ["m", features])
@@ -121,7 +125,7 @@ def _kernel(graph: _Graph, x: str, inner: KernelMap) -> str:
     if kernel.name == "rbf":
         centre = rows.mean(axis=0)  # distances from the middle of the rows lose the fewest digits
         rows = (rows - centre) / kernel.sigma
-        x = graph.node("Mul", graph.node("Sub", x, graph.constant(centre)), graph.constant(1.0 / kernel.sigma))
+        x = graph.scaled(graph.node("Sub", x, graph.constant(centre)), 1.0 / kernel.sigma, rows.shape[1])
         own = graph.node("ReduceSum", graph.node("Mul", x, x), graph.constant(np.array([1])), keepdims=1)
         products = graph.node("MatMul", x, graph.constant(-2.0 * rows.T))
         squares = graph.node("Add", graph.node("Add", products, own), graph.constant(np.einsum("ij,ij->i", rows, rows)))

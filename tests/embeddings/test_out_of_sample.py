@@ -160,6 +160,7 @@ def test_nystrom_takes_the_graph_of_spectral_embedding(split):
 
 @pytest.mark.filterwarnings("ignore:the graph has")
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix])
+@pytest.mark.filterwarnings("ignore:60 landmarks are too few")
 @pytest.mark.parametrize("options", [{}, {"landmarks": 0.5}, {"landmarks": 60, "landmark_method": "kmeans"}], ids=str)
 @pytest.mark.parametrize(
     "embedder, extension",
@@ -197,6 +198,7 @@ def test_sparse_rows_refused(split):
     assert OutOfSample(Dense()).fit(X).transform(X[:3]).shape == (3, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.*landmarks are too few")
 def test_labels_reach_the_embedder(split):
     class ByLabel(BaseEstimator):
         def fit_transform(self, X, y):
@@ -219,3 +221,35 @@ def test_bad_input(split):
         OutOfSample(PCA(2), landmarks=1.5).fit(X)
     with pytest.raises(ValueError, match="landmark_method must be"):
         OutOfSample(PCA(2), landmarks=50, landmark_method="best").fit(X)
+
+
+def test_the_farthest_rows(rng):
+    X = rng.standard_normal((400, 3))
+    model = OutOfSample(manifast.ClassicalMDS(2), "linear", landmarks=60, landmark_method="farthest").fit(X)
+    # Greedy, by the plain definition.
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    chosen = [int(np.argmax(np.linalg.norm(X - X.mean(axis=0), axis=1)))]
+    while len(chosen) < 60:
+        chosen.append(int(np.argmax(distances[chosen].min(axis=0))))
+    np.testing.assert_array_equal(model.landmarks_, np.sort(chosen))
+    copies = np.repeat(X[:5], 20, axis=0)
+    model = OutOfSample(manifast.ClassicalMDS(2), "linear", landmarks=40, landmark_method="farthest").fit(copies)
+    assert len(np.unique(model.landmarks_)) == 40 and len(np.unique(copies[model.landmarks_], axis=0)) == 5
+
+
+def test_the_error_on_held_out_landmarks(rng):
+    X, _ = make_swiss_roll(1500, random_state=0)
+    errors = []
+    for count in (80, 300, 1000):
+        model = OutOfSample(manifast.Isomap(2), landmarks=count).fit(X)
+        errors.append(model.landmark_error_)
+        rows, Y = X[model.landmarks_], model.embedding_[model.landmarks_]
+        held = np.arange(count) % 5 == 4
+        missed = LatentVariable().fit(rows[~held], Y[~held]).predict(rows[held]) - Y[held]
+        np.testing.assert_allclose(errors[-1], np.linalg.norm(missed) / np.linalg.norm(Y[held] - Y[held].mean(axis=0)))
+    assert errors[0] > 1.5 * errors[1] > 1.5 * 1.5 * errors[2] and errors[2] < 0.05
+    assert not hasattr(OutOfSample(manifast.Isomap(2)).fit(X[:200]), "landmark_error_")
+    assert np.isnan(OutOfSample(manifast.ClassicalMDS(2), landmarks=8).fit(X).landmark_error_)
+    noise = rng.standard_normal((500, 20))
+    with pytest.warns(UserWarning, match="40 landmarks are too few for this map: .* Use more of them"):
+        OutOfSample(manifast.ClassicalMDS(5), landmarks=40).fit(noise)

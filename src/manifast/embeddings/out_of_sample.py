@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -12,12 +13,18 @@ from sklearn.utils import get_tags
 
 from manifast._progress import stage
 from manifast._validation import Array, as_count, is_sparse
+from manifast._warnings import warn
 from manifast.embeddings._base import Embedding
-from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned, representatives
+from manifast.extensions import EXTENSIONS, Extension, as_extension, check_rows, fit_owned, representatives
+from manifast.kernels import sq_distances
 
 __all__ = ["OutOfSample"]
 
-_SAMPLE_PER_CENTER = 20  # rows that k-means sees for each landmark
+_SAMPLE_PER_CENTER = 20  # rows that k-means and the farthest rows are chosen from, for each landmark
+_LEAST_JUDGED = 10  # landmarks of which a fifth can be held out
+# Error of held-out landmarks from which on they are too few. Of digits and a Swiss roll, embedded by five methods, it
+# was 0.03 to 0.28 with 700 landmarks chosen in three ways, and 0.16 to 1.0 with 60.
+_TOO_FAR = 0.4
 
 
 class OutOfSample(Embedding):
@@ -34,8 +41,9 @@ class OutOfSample(Embedding):
     landmarks : int, float or None, default None
         Embed only that many rows, or that share of them, and carry all others over by the map: how a million rows are
         embedded where the embedder itself can take a few thousand.
-    landmark_method : {"random", "kmeans"}, default "random"
-        Rows drawn at random, or those nearest to the centres of k-means.
+    landmark_method : {"random", "kmeans", "farthest"}, default "random"
+        Rows drawn at random; those nearest to the centres of k-means; or one after another the row that is farthest
+        from all before it, which reaches every corner, outliers first.
     random_state : int, default 0
         Of the choice of landmarks.
     verbose : bool or int, default False
@@ -50,6 +58,11 @@ class OutOfSample(Embedding):
     extension_ : the fitted map
     landmarks_ : int array
         Rows that the embedder saw.
+    landmark_error_ : float
+        With landmarks: how well the map reproduces embedded rows that it was not fitted to. A fifth of the landmarks is
+        held out of a map of the others; it is the root mean square of the misses relative to the spread of the
+        embedding: 0 is perfect, 1 no better than the mean. NaN with fewer than 10 landmarks. Beyond 0.4 a warning says
+        that there are too few.
 
     Notes
     -----
@@ -142,20 +155,35 @@ class OutOfSample(Embedding):
             with stage("map for new rows"):
                 self.extension_ = fit_owned(extension, rows, Y)
         self.embedder_, self.landmarks_ = embedder, chosen
+        self.__dict__.pop("landmark_error_", None)
         if some:
+            self._judge(extension, rows, Y)
             with stage(f"map of the other {X.shape[0] - len(chosen)} rows"):
                 self.embedding_ = self.extension_.predict(X).astype(X.dtype, copy=False)
             self.embedding_[chosen] = Y
         else:
             self.embedding_ = Y
 
+    def _judge(self, extension: Any, rows: Any, Y: Array) -> None:
+        """How well a map of some landmarks places the others, with a warning where it is far off."""
+        fitted = self.extension_ if isinstance(self.extension_, Extension) else extension
+        with stage("map of held-out landmarks"):
+            self.landmark_error_ = held_out_error(fitted, rows, Y)
+        if self.landmark_error_ > _TOO_FAR:
+            warn(
+                f"{len(Y)} landmarks are too few for this map: held-out ones are placed with an error of "
+                f"{self.landmark_error_:.2f} of the embedding's spread. Use more of them, or another extension."
+            )
+
     def _check_extension(self, extension: Any, X: Any) -> None:
         """The map is fitted to the landmarks alone, which are not chosen yet."""
 
     def _choose(self, X: Array) -> Array:
         n = X.shape[0]
-        if self.landmark_method not in ("random", "kmeans"):
-            raise ValueError(f"landmark_method must be 'random' or 'kmeans'. Got {self.landmark_method!r} instead.")
+        if self.landmark_method not in ("random", "kmeans", "farthest"):
+            raise ValueError(
+                f"landmark_method must be 'random', 'kmeans' or 'farthest'. Got {self.landmark_method!r} instead."
+            )
         if self.landmarks is None:
             return np.arange(n)
         count = self.landmarks
@@ -166,7 +194,45 @@ class OutOfSample(Embedding):
         if self.landmark_method == "random" or count == n:
             return np.sort(rng.choice(n, count, replace=False))
         sample = np.sort(rng.choice(n, min(n, _SAMPLE_PER_CENTER * count), replace=False))
+        if self.landmark_method == "farthest":
+            return sample[farthest_rows(X[sample], count)]
         return sample[representatives(X[sample], count, self.random_state)]
+
+
+def farthest_rows(X: Any, count: int) -> Array:
+    """Numbers of rows, ascending: the farthest from the mean, then always the farthest from those before."""
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else None
+
+    def to_row(row: Any) -> Array:
+        if squares is None:
+            return sq_distances(X, row.reshape(1, -1))[:, 0]
+        return np.asarray(squares - 2.0 * (X @ row) + row @ row)
+
+    chosen = [int(np.argmax(to_row(np.asarray(X.mean(axis=0)).ravel().astype(X.dtype))))]
+    nearest = np.full(X.shape[0], np.inf)
+    while len(chosen) < count:
+        row = X[[chosen[-1]]].toarray().ravel() if squares is not None else X[chosen[-1]]
+        nearest = np.minimum(nearest, to_row(row))
+        nearest[chosen[-1]] = -np.inf  # also where all others are copies
+        chosen.append(int(np.argmax(nearest)))
+    return np.sort(chosen)
+
+
+def held_out_error(extension: Any, rows: Any, Y: Array) -> float:
+    """Root mean square of the misses of a map on every fifth row, fitted to the others, relative to their spread."""
+    if len(Y) < _LEAST_JUDGED:
+        return float("nan")
+    held = np.arange(len(Y)) % 5 == 4
+    kept = np.flatnonzero(~held)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the map of all landmarks has said it
+        try:
+            map_of_some = clone(extension).fit(rows[kept], Y[kept])
+            missed = np.asarray(map_of_some.predict(rows[np.flatnonzero(held)])) - Y[held]
+        except (ValueError, np.linalg.LinAlgError):  # a map that needs more rows than are left
+            return float("nan")
+    spread = Y[held] - Y[held].mean(axis=0)
+    return float(np.linalg.norm(missed) / (np.linalg.norm(spread) or 1.0))
 
 
 def _sparse_map(extension: Any) -> bool:
