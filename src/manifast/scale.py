@@ -76,7 +76,7 @@ def sample_rows(X: Any, n_rows: int, *, random_state: int = 0) -> Array:
     >>> from manifast.scale import sample_rows
     >>> X = np.arange(20.0).reshape(10, 2)
     >>> sample_rows(X, 3)
-    array([[ 6.,  7.],
+    array([[ 0.,  1.],
            [12., 13.],
            [16., 17.]])
     >>> np.array_equal(sample_rows(iter([X[:4], X[4:]]), 3), sample_rows(X, 3))
