@@ -42,6 +42,11 @@ def affinities(count=24):
     return np.exp(-np.square(X[:, None] - X).sum(axis=2))
 
 
+def distances(count=24):
+    X = rows(count)
+    return np.sqrt(np.square(X[:, None] - X).sum(axis=2))
+
+
 def sparse_rows(count=24, dtype=np.float64):
     X = rows(count, dtype=dtype)
     return sp.csr_array(np.where(X > 0.3, X, 0))
@@ -70,6 +75,11 @@ def models():
         "lle": embed(manifast.LocallyLinearEmbedding(2, **k)),
         "isomap": embed(manifast.Isomap(2, n_neighbors=5)),
         "isomap_huge": embed(manifast.Isomap(2, n_neighbors=5), X * 1e200),
+        "isomap_given": embed(manifast.Isomap(2, n_neighbors=None, radius=1.5, metric="precomputed"), distances()),
+        "mds_given": embed(manifast.ClassicalMDS(2, metric="precomputed", n_landmarks=10), distances()),
+        "mds_cosine": embed(manifast.ClassicalMDS(2, metric="cosine")),
+        "eigenmaps_cosine": embed(manifast.LaplacianEigenmaps(2, metric="cosine", **k)),
+        "eigenmaps_distances": embed(manifast.LaplacianEigenmaps(1, metric="precomputed", **k), distances()),
         "composed": embed(manifast.ComposedEmbedding("supervised", "kernel_ridge", n_components=1), X, y),
         "out_of_sample": embed(manifast.OutOfSample(SpectralEmbedding(2, random_state=0, n_neighbors=6))),
         "encoding": embed(manifast.LabelEncoding(), X, y),

@@ -15,6 +15,7 @@ import numpy as np
 
 from manifast._gram import KERNELS
 from manifast._validation import Array, largest_magnitude
+from manifast.graphs import METRICS
 
 Sizes = dict[str, int]
 
@@ -44,6 +45,10 @@ def _bool(value: Any, sizes: Sizes) -> bool:
     return type(value) is bool
 
 
+def _metric(value: Any, sizes: Sizes) -> bool:
+    return isinstance(value, str) and value in METRICS
+
+
 def _kernel(value: Any, sizes: Sizes) -> bool:
     return (
         isinstance(value, dict)
@@ -58,12 +63,11 @@ def _kernel(value: Any, sizes: Sizes) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """Arrays and numbers of a kind of map, and the letters of its inputs and outputs."""
+    """Arrays and numbers of a kind of map."""
 
     arrays: dict[str, str]
     numbers: dict[str, Callable[[Any, Sizes], bool]] = field(default_factory=dict)
     optional: dict[str, str] = field(default_factory=dict)
-    inputs: str = "p"
     sparse: bool = False  # whether rows may be sparse
 
 
@@ -71,20 +75,31 @@ RULES = {
     "linear": Rule({"coef": "p d", "intercept": "d"}),
     "kernel": Rule({"dual": "n d", "intercept": "d"}, {"kernel": _kernel}, {"rows": "n p"}),
     "neighbor_mean": Rule(
-        {"rows": "n p", "images": "n d"},
+        {"images": "n d"},
         {
             "n_neighbors": _up_to("n", none=True),
             "beta": lambda value, sizes: value is None or _positive(value, sizes),
             "others": _bool,
+            "metric": _metric,
         },
-        {"factors": "d", "weights": "n"},
+        {"rows": "n p", "factors": "d", "weights": "n"},
         sparse=True,
     ),
-    "barycenter": Rule({"rows": "n p", "images": "n d"}, {"n_neighbors": _up_to("n"), "reg": _positive}),
+    "barycenter": Rule(
+        {"rows": "n p", "images": "n d"}, {"n_neighbors": _up_to("n"), "reg": _positive, "metric": _metric}
+    ),
     "landmark": Rule(
-        {"rows": "n p", "geodesics": "n l", "mean_sq": "l", "projection": "l d"},
-        {"n_neighbors": _up_to("n")},
+        {"geodesics": "n l", "mean_sq": "l", "projection": "l d"},
+        {
+            "n_neighbors": _up_to("n", none=True),
+            "radius": lambda value, sizes: value in (None, "inf") or _positive(value, sizes),
+            "metric": _metric,
+        },
+        {"rows": "n p"},
         sparse=True,
+    ),
+    "triangulation": Rule(
+        {"landmarks": "int l", "mean_sq": "l", "projection": "l d"}, {"metric": _metric}, {"rows": "l p"}
     ),
     "sparse_code": Rule(
         {"atoms": "n p", "images": "n d"},
@@ -112,8 +127,8 @@ def holds_rows(arrays: Any) -> bool:
     return any(name in _ROWS or name.startswith("rows_") for name in arrays)
 
 
-def check_map(header: Any, arrays: dict[str, Array]) -> tuple[int, int]:
-    """Features that a map takes and numbers that it gives; a ValueError where its parts do not fit one another."""
+def check_map(header: Any, arrays: dict[str, Array]) -> tuple[range, int]:
+    """How many features a map may take and numbers that it gives; a ValueError where its parts do not fit together."""
     kind = header.get("map") if isinstance(header, dict) else None
     if not isinstance(kind, str) or kind not in RULES:
         raise ValueError(f"a map must be one of {', '.join(map(repr, RULES))}. Got {kind!r} instead.")
@@ -122,8 +137,9 @@ def check_map(header: Any, arrays: dict[str, Array]) -> tuple[int, int]:
     shapes = dict(rule.arrays)
     if "shape" in header and rule.sparse:
         _check_csr(header["shape"], arrays, sizes)
-        del shapes["rows"]
         arrays = {name: array for name, array in arrays.items() if not name.startswith("rows_")}
+        if "rows" in arrays:
+            raise ValueError("rows must be dense or sparse. Got both.")
     if not set(shapes) <= set(arrays) <= set(shapes | rule.optional):
         raise ValueError(f"a map of kind {kind!r} must have the arrays {sorted(shapes)}. Got {sorted(arrays)} instead.")
     for name, array in arrays.items():
@@ -137,9 +153,22 @@ def check_map(header: Any, arrays: dict[str, Array]) -> tuple[int, int]:
     return _ends(kind, header, arrays, sizes)
 
 
-def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tuple[int, int]:
+def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tuple[range, int]:
     """Inputs and outputs, and what binds several parts of one kind."""
-    inputs = sizes.get("p", 0)
+    inputs, outputs = sizes.get("p", 0), sizes.get("d", 0)
+    if "metric" in header:
+        given = header["metric"] == "precomputed"
+        if given == ("p" in sizes):
+            raise ValueError("a map must have rows, and one of given distances must have none. Got the opposite.")
+        inputs = sizes.get("n", 0) if given else inputs
+    if kind == "landmark" and (header["n_neighbors"] is None) == (header["radius"] is None):
+        raise ValueError("n_neighbors or radius must be a number, and the other one None. Got others.")
+    if kind == "triangulation":
+        least = int(arrays["landmarks"].min()), int(arrays["landmarks"].max()) + 1
+        if least[0] < 0:
+            raise ValueError(f"landmarks must be numbers of rows. Got {least[0]}.")
+        if header["metric"] == "precomputed":  # of distances to all training rows, landmarks or not
+            return range(least[1], 2**62), outputs
     if kind == "kernel":
         if (header["kernel"]["name"] == "precomputed") == ("rows" in arrays):
             raise ValueError("a kernel map must have rows, and a precomputed kernel must have none. Got the opposite.")
@@ -156,8 +185,8 @@ def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tup
     if kind == "two_phase_code":
         if not (arrays["codes"].min() >= 0 and arrays["codes"].max() < header["count"]):
             raise ValueError(f"codes must name classes from 0 to {header['count'] - 1}. Got others.")
-        return inputs, int(header["count"])
-    return inputs, sizes["d"]
+        outputs = int(header["count"])
+    return range(inputs, inputs + 1), outputs
 
 
 def _check_array(name: str, array: Array, dimensions: str, sizes: Sizes) -> None:

@@ -467,8 +467,15 @@ class AffinityMean:
 MAPS: dict[str, Any] = {
     made.kind: made
     for made in (
-        LinearMap, KernelMap, NeighborMean, Barycenter, LandmarkMap, Triangulation, SparseCodeMap, AffinityMean
-    )  # fmt: skip
+        LinearMap,
+        KernelMap,
+        NeighborMean,
+        Barycenter,
+        LandmarkMap,
+        Triangulation,
+        SparseCodeMap,
+        AffinityMean,
+    )
 }
 
 

@@ -272,7 +272,7 @@ class _Reader:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
         self.left = set(arrays)  # those that nothing has referred to yet
-        self._ends: dict[int, tuple[Any, tuple[int, int]]] = {}  # maps, their features and outputs
+        self._ends: dict[int, tuple[Any, tuple[range, int]]] = {}  # maps, their features and outputs
 
     def model(self, tree: Any) -> Any:
         if not isinstance(tree, dict) or set(tree) != {"$class", "parameters", "state"}:
@@ -323,7 +323,7 @@ class _Reader:
             return self.model(tree)
         raise ValueError(f"it holds a value of an unknown form, {sorted(keys)}")
 
-    def check_fitted(self, model: Any) -> tuple[int, int]:
+    def check_fitted(self, model: Any) -> tuple[range, int]:
         """Features and outputs of a model that was read, whose parts fit one another."""
         held = vars(model)
         maps = [part for part in (held.get("map_"), held.get("extension_")) if part is not None]
@@ -334,11 +334,12 @@ class _Reader:
             inputs, outputs = self.check_fitted(inner)
         else:
             inputs, outputs = self._ends[id(inner)][1]
-        if held.get("n_features_in_") != inputs:
-            raise ValueError(f"the map takes {inputs} features where the model says {held.get('n_features_in_')}")
+        features = held.get("n_features_in_")
+        if features not in inputs:
+            raise ValueError(f"the map takes {inputs.start} features where the model says {features}")
         names = held.get("feature_names_in_")
-        if names is not None and len(names) != inputs:
-            raise ValueError(f"there are {len(names)} names of {inputs} features")
+        if names is not None and len(names) != features:
+            raise ValueError(f"there are {len(names)} names of {features} features")
         _check_kind(model, held, outputs)
         return inputs, outputs
 
