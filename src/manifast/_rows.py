@@ -100,7 +100,7 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
         raise ValueError(f"neighbors must be (distances, indices), both of shape ({n}, k). Got {shapes or given!r}.")
     distances, indices = np.asarray(given[0]), np.asarray(given[1])
     if indices.dtype.kind not in "iu":
-        raise ValueError(f"neighbors must be (distances, indices) with integer indices. Got {indices.dtype} second.")
+        raise ValueError(f"neighbors must be (distances, indices) with integer indices. Got {indices.dtype} instead.")
     if indices.size and not (indices.min() >= 0 and indices.max() < n):
         raise ValueError(
             f"neighbors must name rows from 0 to {n - 1}. Got indices from {indices.min()} to {indices.max()}."
@@ -109,8 +109,8 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
     if itself.any():
         if not (itself.sum(axis=1) == 1).all() or indices.shape[1] == 1:
             raise ValueError(
-                "neighbors must name every row once among its own neighbours, or no row at all. Got lists in which "
-                "only some rows name themselves."
+                "neighbors must list every row as its own neighbour, or no row. Got lists in which only some rows are "
+                "their own neighbours, or are it more than once."
             )
         distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
     ordered = np.sort(indices, axis=1)
@@ -155,7 +155,7 @@ class GraphChoice:
         most = rows.n - 1
         if self.n_neighbors is not None or most >= _NEIGHBORS:
             return _NEIGHBORS if self.n_neighbors is None else self.n_neighbors
-        warn(f"n_neighbors is cut from its default, {_NEIGHBORS}, to {most}: there are no more.")
+        warn(f"n_neighbors is cut from its default, {_NEIGHBORS}, to {most}: X has only {rows.n} rows.")
         return most
 
     def joined(self, rows: Rows) -> tuple[Any, float]:

@@ -221,7 +221,7 @@ def test_same_answer_always(digits):
 
 def test_says_when_the_width_still_moves(digits):
     X, y, _, _ = digits
-    with pytest.warns(ConvergenceWarning, match="sigma still moves after 1 steps"):
+    with pytest.warns(ConvergenceWarning, match="sigma still changes after 1 steps"):
         model = NSSE(5, max_iter=1, tol=1e-6).fit(X, y)
     assert len(model.sigma_history_) == 2
     psi = oracles.gaussian(X, X, model.sigma_)

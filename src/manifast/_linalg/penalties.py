@@ -40,7 +40,7 @@ class RidgePenalty:
         scale = 1.0 / np.sqrt(inside.diagonal())
         triangle = inside * scale * scale[:, None]
         if not _dense.factor(triangle):
-            raise la.LinAlgError("the ridge is lost beside the features: use a larger one (gamma or alpha)")
+            raise la.LinAlgError("the ridge is less than the rounding of the features: use a larger gamma or alpha")
         whitened: Array = _dense.solve_triangle(triangle, (self.factor * scale).T).T
         if not is_sparse(A):
             dense: Array = A - self.weight * _dense.product(whitened, whitened.T)

@@ -100,7 +100,7 @@ class SparseCholesky:
             Where the matrix is not positive definite, as far as rounding can tell.
         """
         if not self.feasible:
-            raise ValueError("factor needs a feasible analysis. Got one that max_flops ended: raise max_flops.")
+            raise ValueError("factor must take at most max_flops operations. Got one that takes more: raise it.")
         matrix = self._matrix
         if A is not None and A is not matrix:
             given = _as_symmetric(A)

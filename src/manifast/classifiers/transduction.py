@@ -399,7 +399,7 @@ def _legible(scores: Array, shares: Array, dtype: Any) -> Array:
     lost = largest <= noise
     if lost.any():
         warn(
-            f"nothing of any label arrives in {int(lost.sum())} rows: they get the shares of the classes among the "
+            f"no label reaches {int(lost.sum())} rows through the graph: they get the shares of the classes among the "
             "labels. Use a larger alpha, a graph of more neighbours, or more labels.",
         )
     factors = np.maximum(1.0, least / np.where(lost, 1.0, largest))

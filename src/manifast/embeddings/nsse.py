@@ -145,9 +145,8 @@ class NSSE(Composed, SupervisedEmbedding):
         super()._keep(rows, builder, objective, solution)
         fit = solution.details
         if not fit.settled:
-            warn(
-                f"NSSE: sigma still moves after {len(fit.sigmas) - 1} steps. Raise max_iter or tol.", ConvergenceWarning
-            )
+            steps = len(fit.sigmas) - 1
+            warn(f"NSSE: sigma still changes after {steps} steps. Raise max_iter or tol.", ConvergenceWarning)
         unit = 2.0**rows.exponent
         self.coef_, self.sigma_ = fit.coef, fit.sigma * unit
         self.sigma_history_, self.objective_history_ = [sigma * unit for sigma in fit.sigmas], fit.objectives

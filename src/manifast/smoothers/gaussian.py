@@ -104,7 +104,7 @@ class Gaussian(Smoother):
         )
         grid = None if self.sigma_grid is None else [as_positive(s, "sigma_grid") for s in np.ravel(self.sigma_grid)]
         if grid == []:
-            raise ValueError("sigma_grid must be None or hold at least one width. Got none.")
+            raise ValueError("sigma_grid must be None or hold at least one width. Got an empty grid.")
         return mu2, mu3, fixed, start, grid, as_count(self.max_iter, "max_iter"), as_number(self.tol, "tol", minimum=0)
 
     def prepare(self, rows: Rows, interpolator: Interpolator | None = None) -> Interpolation:
