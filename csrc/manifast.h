@@ -74,6 +74,33 @@ typedef struct mf_table {
     mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                          double *distances, int64_t *indices, mf_run *run);
 
+    /* Approximate neighbours of many rows, in parts. Clusters are given by their members: those of cluster c are
+     * members[starts[c]] to members[starts[c + 1] - 1]; the first known[c] have been compared with each other before.
+     * A list of k rows has keys (squared distances in double) ascending, ties by index; unused places have key infinity
+     * and index -1. `cluster_candidates` writes for every member (keep each, -1 where there are fewer) the rows
+     * nearest to it among the others of its cluster that are nearer than the last of its list, by float32.
+     * `rank_candidates` adds to the list of every row its candidates at `m` places among the members; `join_neighbors`
+     * makes new lists from the old ones and the neighbours of neighbours, less those that share one of the row's `m`
+     * clusters. `order` is a permutation of the rows: the order in which they are visited changes no bit. */
+    mf_status (*cluster_candidates_f32)(const float *x, int64_t p, const int64_t *starts, const int64_t *known,
+                                        int64_t clusters, const int32_t *members, const double *keys, int64_t k,
+                                        int64_t keep, int32_t *candidates, mf_run *run);
+    mf_status (*cluster_candidates_f64)(const double *x, int64_t p, const int64_t *starts, const int64_t *known,
+                                        int64_t clusters, const int32_t *members, const double *keys, int64_t k,
+                                        int64_t keep, int32_t *candidates, mf_run *run);
+    mf_status (*rank_candidates_f32)(const float *x, int64_t n, int64_t p, const int32_t *order, const int64_t *places,
+                                     int64_t m, const int32_t *candidates, int64_t keep, double *keys, int32_t *near,
+                                     int64_t k, mf_run *run);
+    mf_status (*rank_candidates_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int64_t *places,
+                                     int64_t m, const int32_t *candidates, int64_t keep, double *keys, int32_t *near,
+                                     int64_t k, mf_run *run);
+    mf_status (*join_neighbors_f32)(const float *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
+                                    int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
+                                    int32_t *new_near, mf_run *run);
+    mf_status (*join_neighbors_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
+                                    int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
+                                    int32_t *new_near, mf_run *run);
+
     /* Sparse codes of the rows of x: min 1/2 |x - a D - e|^2 + lam (|a|_1 + |e|_1); errors == NULL: without e.
      * lam == 0 is the limit. exclude (may be NULL): the atom a sample may not use, -1 for none. The code of sample i
      * comes as a block of counts[i] indices and values for l1_collect, which moves the blocks of all samples into CSR

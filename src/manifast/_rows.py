@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from manifast._gram import kernel_features
 from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._neighbors import given_lists, search_neighbors
 from manifast._progress import stage, stages
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
@@ -42,6 +43,7 @@ class Rows:
     kernel: bool = False
     columns: int | None = None  # features that a projection may combine, where there is one
     metric: str = "euclidean"
+    found: dict[str, float | None] = field(default_factory=dict)  # recall of the neighbours, where it was asked for
 
     @property
     def n(self) -> int:
@@ -85,12 +87,19 @@ class Rows:
             raise ValueError(f"n_neighbors must be at least {least} for this method. Got {k} instead.")
         return k
 
+    @property
+    def recall(self) -> dict[str, float]:
+        """The attribute `graph_recall_` of an estimator whose neighbours were searched by "approximate" or "auto"."""
+        recall = self.found.get("recall")
+        return {} if recall is None else {"graph_recall_": recall}
+
     def neighbors(self, k: int, given: Any = None) -> tuple[Array, Array]:
-        """Distances and indices of the nearest others: the user's own lists, or an exact search."""
-        if given is not None:
+        """Distances and indices of the nearest others: the user's own lists, or a search, as `neighbors` says."""
+        if given_lists(given) is not None:
             return neighbor_lists(given, self.n)
-        with stage(f"{k} nearest neighbours of {self.n} rows"):
-            return self.distances.nearest(k)
+        distances, indices, recall = search_neighbors(self.distances, self.features, k, given)
+        self.found["recall"] = recall
+        return distances, indices
 
 
 def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._clusters import all_neighbors
 from manifast._core import affine as _affine
 from manifast._core import distances as _distances
 from manifast._core import graph as _graph
@@ -35,7 +36,16 @@ from manifast._validation import (
 )
 from manifast._warnings import warn
 
-__all__ = ["gaussian", "knn", "l1_code", "laplacian", "neighbor_graph", "rbf_apply", "sq_distances"]
+__all__ = [
+    "approximate_knn",
+    "gaussian",
+    "knn",
+    "l1_code",
+    "laplacian",
+    "neighbor_graph",
+    "rbf_apply",
+    "sq_distances",
+]
 
 
 def sq_distances(X: Any, Y: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
@@ -190,9 +200,16 @@ def _heat_mean(distances: Array, neighbors: Array | None, Y: Array, beta: float,
 
 
 def knn(
-    X: Any, k: int, *, queries: Any = None, algorithm: str = "auto", n_threads: int | None = None
+    X: Any,
+    k: int,
+    *,
+    queries: Any = None,
+    algorithm: str = "auto",
+    recall: float = 0.95,
+    random_state: int = 0,
+    n_threads: int | None = None,
 ) -> tuple[Array, Array]:
-    """Exact k nearest neighbours by Euclidean distance.
+    """The k nearest neighbours by Euclidean distance: exact, or by clusters where that is asked for.
 
     Parameters
     ----------
@@ -202,8 +219,11 @@ def knn(
         Neighbours per row: at most n - 1, or n with queries.
     queries : array of shape (m, p), optional
         Rows to find neighbours for; X itself where omitted, and then a point is not its own neighbour.
-    algorithm : {"auto", "brute", "tree"}
-        Brute force, or a kd-tree, which wins for few features. Both give the same answer, to the last bit.
+    algorithm : {"auto", "brute", "tree", "clusters"}
+        Brute force, or a kd-tree, which wins for few features. Both give the same answer, to the last bit; "auto" is
+        one of the two. "clusters" is approximate, for many rows of X among themselves: see `approximate_knn`.
+    recall, random_state
+        Of "clusters" only, as in `approximate_knn`.
     n_threads : int, optional
 
     Returns
@@ -221,19 +241,92 @@ def knn(
     >>> distances.ravel(), indices.ravel()
     (array([1., 1., 2.]), array([1, 0, 1]))
     """
+    if algorithm not in ("auto", "brute", "tree", "clusters"):
+        raise ValueError(f"algorithm must be 'auto', 'brute', 'tree' or 'clusters'. Got {algorithm!r} instead.")
+    if algorithm == "clusters":
+        if queries is not None:
+            raise ValueError("queries must be None for algorithm='clusters', which finds neighbours among X. Got rows.")
+        return approximate_knn(X, k, recall=recall, random_state=random_state, n_threads=n_threads)[:2]
     if queries is None:
         x, q = as_matrix(X, "X", min_rows=2), None
         most = x.shape[0] - 1
     else:
         x, q = as_pair(X, queries, ("X", "queries"))
         most = x.shape[0]
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= most:
+    _check_neighbor_count(x, k, most)
+    return _search(x, q, int(k), _search_exponent(x), algorithm, n_threads)
+
+
+def approximate_knn(
+    X: Any, k: int, *, recall: float = 0.95, random_state: int = 0, n_threads: int | None = None
+) -> tuple[Array, Array, float]:
+    """Most of the k nearest others of every row, by overlapping clusters, and how many of them were found.
+
+    Rows are parted into clusters, and those of a cluster are compared with each other. The recall, the share of the
+    true neighbours that are listed, is estimated on 500 rows against the exact search; where it is less than wanted the
+    lists are improved by neighbours of neighbours and by further partitions. For data on or near a manifold, or in
+    groups, that is ten times faster than the exact search of 100,000 rows and more; data without structure
+    end with a warning.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    k : int
+        Neighbours per row, at most n - 1.
+    recall : float, default 0.95
+        Wanted share of the true neighbours, above 0 and at most 1.
+    random_state : int, default 0
+        Seed of the partition and of the rows that recall is estimated on. The result depends on it and on X alone.
+    n_threads : int, optional
+
+    Returns
+    -------
+    distances : array of shape (n, k)
+        Ascending, exact for the pairs that are listed.
+    indices : int64 array of shape (n, k)
+        Equal distances come in the order of their indices.
+    recall : float
+        The estimate; 1.0 for up to some thousand rows, which are searched exactly.
+
+    Warns
+    -----
+    UserWarning
+        Where the wanted recall was not reached.
+
+    Examples
+    --------
+    >>> from manifast.kernels import approximate_knn
+    >>> distances, indices, recall = approximate_knn([[0.0], [1.0], [3.0]], 1)
+    >>> distances.ravel(), indices.ravel(), recall
+    (array([1., 1., 2.]), array([1, 0, 1]), 1.0)
+    """
+    x = as_matrix(X, "X", min_rows=2)
+    _check_neighbor_count(x, k, x.shape[0] - 1)
+    wanted = as_positive(recall, "recall")
+    if wanted > 1:
+        raise ValueError(f"recall must be a number above 0 and at most 1. Got {recall!r} instead.")
+    if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:
+        raise ValueError(f"random_state must be an integer of at least 0. Got {random_state!r} instead.")
+    exponent = _search_exponent(x)
+    scaled = np.ldexp(x, -exponent) if exponent else x
+    with np.errstate(over="ignore", under="ignore"), kernel_threads(n_threads) as threads:
+        distances, indices, reached = all_neighbors(scaled, int(k), wanted, int(random_state), threads)
+        if exponent:
+            distances = np.ldexp(distances, exponent)
+    if reached < wanted:
+        warn(
+            f"the search by clusters found about {100 * reached:.0f} % of the {k} nearest neighbours, less than the "
+            f"{100 * wanted:.0f} % that were wanted: the rows fall into no groups. Use the exact search, or fewer "
+            "features."
+        )
+    return distances, indices, reached
+
+
+def _check_neighbor_count(x: Array, k: Any, most: int) -> None:
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= int(k) <= most:
         raise ValueError(f"k must be an integer from 1 to {most} for {x.shape[0]} rows of X. Got {k!r} instead.")
-    if algorithm not in ("auto", "brute", "tree"):
-        raise ValueError(f"algorithm must be 'auto', 'brute' or 'tree'. Got {algorithm!r} instead.")
     if x.shape[0] >= 2**31:
         raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
-    return _search(x, q, int(k), _search_exponent(x), algorithm, n_threads)
 
 
 def _search(

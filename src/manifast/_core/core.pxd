@@ -103,6 +103,24 @@ cdef extern from "manifast.h" nogil:
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
         mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                              double *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*cluster_candidates_f32)(const float *x, int64_t p, const int64_t *starts, const int64_t *known,
+                                            int64_t clusters, const int32_t *members, const double *keys, int64_t k,
+                                            int64_t keep, int32_t *candidates, mf_run *run) noexcept nogil
+        mf_status (*cluster_candidates_f64)(const double *x, int64_t p, const int64_t *starts, const int64_t *known,
+                                            int64_t clusters, const int32_t *members, const double *keys, int64_t k,
+                                            int64_t keep, int32_t *candidates, mf_run *run) noexcept nogil
+        mf_status (*rank_candidates_f32)(const float *x, int64_t n, int64_t p, const int32_t *order, const int64_t *places,
+                                         int64_t m, const int32_t *candidates, int64_t keep, double *keys, int32_t *near,
+                                         int64_t k, mf_run *run) noexcept nogil
+        mf_status (*rank_candidates_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int64_t *places,
+                                         int64_t m, const int32_t *candidates, int64_t keep, double *keys, int32_t *near,
+                                         int64_t k, mf_run *run) noexcept nogil
+        mf_status (*join_neighbors_f32)(const float *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
+                                        int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
+                                        int32_t *new_near, mf_run *run) noexcept nogil
+        mf_status (*join_neighbors_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
+                                        int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
+                                        int32_t *new_near, mf_run *run) noexcept nogil
         mf_status (*shortest_paths)(int64_t n, const int64_t *starts, const int32_t *columns, const double *lengths,
                                     const int64_t *sources, int64_t m, double *out, mf_run *run) noexcept nogil
         mf_status (*geodesic_rows_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,

@@ -97,6 +97,7 @@ class GraphClassifier(ScoreClassifier):
 
     def _graph(self, X: Any) -> Any:
         """The weights in float64, without self-loops; `_width` keeps the width of heat weights of the rows."""
+        self.__dict__.pop("graph_recall_", None)  # of a fit with other parameters
         if not isinstance(self.graph, str):
             W = without_diagonal(given_graph(self.graph, X.shape[0]))
             self._width = heat_width(X, self._in_units(self.beta, 2))
@@ -104,7 +105,9 @@ class GraphClassifier(ScoreClassifier):
             W = without_diagonal(given_graph(X, X.shape[0], "X"))
         elif self.graph in GRAPHS:
             choice = GraphChoice(self.graph, self.n_neighbors, self.beta, neighbors=self.neighbors)
-            W, self._width = choice.weights(Rows(X, self._exponent))
+            rows = Rows(X, self._exponent)
+            W, self._width = choice.weights(rows)
+            self.__dict__.update(rows.recall)
         else:
             names = ", ".join(map(repr, (*GRAPHS, "precomputed")))
             raise ValueError(f"graph must be one of {names}, or a matrix. Got {self.graph!r} instead.")

@@ -108,8 +108,10 @@ class LapRLS(_MapClassifier):
         "l1" is the graph of sparse codes. A matrix (n, n) given here, dense or sparse, is the graph of the rows of X.
         For "precomputed" X is the symmetric matrix of weights itself; its rows are the features as well, or with
         `kernel="precomputed"` the kernel.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows, found by other means; None searches for them exactly.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool, default False
         Print the stages of the fit and their times on stderr.
 
@@ -220,8 +222,10 @@ class FME(_MapClassifier):
         Parameters of the polynomial kernel (x·y + coef0)^degree.
     graph : {"heat", "binary", "full", "l1", "precomputed"} or matrix, default "heat"
         As in `LapRLS`.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows, found by other means; None searches for them exactly.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool, default False
         Print the stages of the fit and their times on stderr.
 

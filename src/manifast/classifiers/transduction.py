@@ -136,8 +136,10 @@ class GFHF(_Transduction):
         Where a component of the graph has no label, join the components by the shortest missing edges, with a warning.
         With False, and in a graph given by the user, the rows of such a component get the shares of the classes among
         the labels as scores.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows, found by other means; None searches for them exactly.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool, default False
         Print the stages of the fit and their times on stderr.
 
@@ -200,8 +202,10 @@ class LGC(_Transduction):
         The map that gives new rows their scores, as in `GFHF`.
     connect : bool, default True
         Join components that have no label, as in `GFHF`.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows, found by other means; None searches for them exactly.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool, default False
         Print the stages of the fit and their times on stderr.
 
@@ -295,8 +299,10 @@ class RMGT(_Transduction):
         The map that gives new rows their scores, as in `GFHF`.
     connect : bool, default True
         Join components that have no label, as in `GFHF`.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows, found by other means; None searches for them exactly.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool, default False
         Print the stages of the fit and their times on stderr.
 

@@ -101,7 +101,9 @@ class Composed(Embedding):
         """Keep the embedding and the map: the smoother's, the natural one of the objective, or another extension."""
         self._values, self._source, self.map_, self._power = solution.values, objective.source, solution.map, 0
         self.embedding_ = np.ascontiguousarray(solution.Y, dtype=rows.X.dtype)
-        self.__dict__.pop("extension_", None)  # of a fit with another smoother
+        for name in ("extension_", "graph_recall_"):  # of a fit with other parameters
+            self.__dict__.pop(name, None)
+        self.__dict__.update(rows.recall)
         if isinstance(objective.source, int):
             self.n_neighbors_ = objective.source
         if solution.map is not None:

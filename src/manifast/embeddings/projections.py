@@ -66,8 +66,10 @@ class LPP(Projecting):
         What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -159,8 +161,10 @@ class NPE(Projecting):
         What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -242,8 +246,10 @@ class LLTSA(Projecting):
         What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -324,8 +330,10 @@ class SpectralRegression(Composed):
         What distances are in the neighbour graph: plain ones, or 1 - cos of the angle between rows.
     connect : bool, default True
         Join the components of a disconnected neighbour graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manifast import objectives
+from manifast._neighbors import given_lists
 from manifast.embeddings.composed import Composed, choice
 
 __all__ = ["DiffusionMaps", "LaplacianEigenmaps"]
@@ -39,8 +40,10 @@ class LaplacianEigenmaps(Composed):
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
     mode : {"union", "mutual"}, default "union"
         An edge where either row is among the nearest of the other, or only where both are.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -143,8 +146,10 @@ class DiffusionMaps(Composed):
         The map for new rows; None is the step of the walk from the new row, divided by λ (Nyström).
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -199,7 +204,7 @@ class DiffusionMaps(Composed):
 
     @property
     def _some_distances(self) -> bool:  # type: ignore[override]
-        return self.n_neighbors is not None or self.neighbors is not None
+        return self.n_neighbors is not None or given_lists(self.neighbors) is not None
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.Diffusion, self)

@@ -24,7 +24,7 @@ from manifast.graphs.bridges import bridges_of_matrix, bridges_of_rows, stored_b
 from manifast.graphs.rows import CHUNK, as_rows, on_sphere, pair_distances, scale_of
 from manifast.graphs.search import mean_square, mean_square_on_sphere, nearest
 from manifast.graphs.weights import complete_graph, weigh
-from manifast.kernels import _distances_between, _of_one_dtype, _search, _search_exponent, sq_distances
+from manifast.kernels import _distances_between, _of_one_dtype, _search, _search_exponent, approximate_knn, sq_distances
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -38,10 +38,18 @@ class Distances(ABC):
     n: int
     dtype: Any
     all_known = True  # whether every pair of rows has a distance
+    features = 0  # of dense rows, which a search can part into clusters
 
     @abstractmethod
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         """The k nearest others of every training row, ties by index."""
+
+    def nearest_by_clusters(self, k: int) -> tuple[Array, Array, float]:
+        """Most of the k nearest others of every training row, and the share of them that was found."""
+        raise ValueError(
+            "neighbors must not be 'approximate' for a sparse X or a matrix of distances, only for dense rows. Got "
+            "'approximate': use None or 'auto'."
+        )
 
     @abstractmethod
     def nearest_to(self, X: Any, k: int) -> Lists:
@@ -94,6 +102,7 @@ class Euclidean(Distances):
     def __init__(self, X: Any) -> None:
         self._X = X
         self.n, self.dtype = int(X.shape[0]), X.dtype
+        self.features = 0 if is_sparse(X) else int(X.shape[1])
 
     @cached_property
     def _exponent(self) -> int | None:
@@ -101,6 +110,9 @@ class Euclidean(Distances):
 
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         return nearest(self._X, k, n_threads=n_threads)
+
+    def nearest_by_clusters(self, k: int) -> tuple[Array, Array, float]:
+        return approximate_knn(self._X, k) if self.features else super().nearest_by_clusters(k)
 
     def nearest_to(self, X: Any, k: int) -> Lists:
         if self._exponent is None or is_sparse(X):
@@ -152,11 +164,15 @@ class Cosine(Distances):
     def __init__(self, X: Any) -> None:
         self._unit = on_sphere(X)
         self._sphere = Euclidean(self._unit)
-        self.n, self.dtype = self._sphere.n, self._sphere.dtype
+        self.n, self.dtype, self.features = self._sphere.n, self._sphere.dtype, self._sphere.features
 
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         chords, indices = self._sphere.nearest(k, n_threads)
         return _half_squares(chords), indices
+
+    def nearest_by_clusters(self, k: int) -> tuple[Array, Array, float]:
+        chords, indices, recall = self._sphere.nearest_by_clusters(k)
+        return _half_squares(chords), indices, recall
 
     def nearest_to(self, X: Any, k: int) -> Lists:
         chords, indices = self._sphere.nearest_to(on_sphere(X), k)

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._neighbors import given_lists
 from manifast._rows import GraphChoice, Rows, warn_components, without_diagonal
 from manifast._validation import Array, as_number, is_sparse
 from manifast._warnings import warn
@@ -73,8 +74,10 @@ class Laplacian(ObjectiveBuilder):
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
     mode : {"union", "mutual"}, default "union"
         An edge where either row is among the nearest of the other, or only where both are.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     """
 
     sparse = True
@@ -140,7 +143,8 @@ class Laplacian(ObjectiveBuilder):
         """Training rows that a new row is joined to: as many as neighbours were given, None for all."""
         if self.affinity == "full":
             return None
-        return self.n_neighbors if self.neighbors is None else int(np.shape(self.neighbors[1])[1])
+        lists = given_lists(self.neighbors)
+        return self.n_neighbors if lists is None else int(np.shape(lists[1])[1])
 
     def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
         if self.affinity == "l1":
@@ -206,8 +210,10 @@ class Diffusion(ObjectiveBuilder):
         of distances, dense, or sparse with those of neighbours; `transform` takes distances to the training rows.
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning.
-    neighbors : (distances, indices), optional
+    neighbors : (distances, indices), "approximate" or "auto", optional
         Nearest neighbours of the training rows from elsewhere, instead of the exact search.
+        "approximate" finds them by clusters (`manifast.kernels.approximate_knn`), "auto" does so for 50,000 rows of 9
+        features and more; `graph_recall_` is then the share of the true neighbours that were found.
     """
 
     metrics = METRICS
@@ -235,13 +241,13 @@ class Diffusion(ObjectiveBuilder):
         if as_number(self.alpha, "alpha", minimum=0.0) > 1:
             raise ValueError(f"alpha must be a number from 0 to 1. Got {self.alpha!r} instead.")
         as_number(self.diffusion_time, "diffusion_time", minimum=0.0)
-        if self.n_neighbors is None and self.neighbors is None:
+        if self.n_neighbors is None and given_lists(self.neighbors) is None:
             check_room(rows.n, 3, f"use n_neighbors, or {LANDMARKS}")
-        elif self.neighbors is None:
+        elif given_lists(self.neighbors) is None:
             rows.neighbor_count(self.n_neighbors)
 
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
-        full = self.n_neighbors is None and self.neighbors is None
+        full = self.n_neighbors is None and given_lists(self.neighbors) is None
         choice = GraphChoice(
             "full" if full else "heat", self.n_neighbors, self.beta, neighbors=self.neighbors, connect=self.connect
         )
@@ -259,8 +265,9 @@ class Diffusion(ObjectiveBuilder):
             steps = 1.0 - values
             return steps, np.sqrt(volume) * np.sign(steps) ** round(time) * np.abs(steps) ** time
 
-        if self.neighbors is not None:
-            links = int(np.shape(self.neighbors[1])[1])
+        lists = given_lists(self.neighbors)
+        if lists is not None:
+            links = int(np.shape(lists[1])[1])
         else:
             links = rows.n if full else rows.neighbor_count(self.n_neighbors)
         return Objective(L, degrees, finish=finish, source=DiffusionSource(links, width, scale))
