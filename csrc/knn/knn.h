@@ -1,4 +1,4 @@
-/* The kNN kernels for both dtypes: knn (brute force, proved) and kdtree_knn. */
+/* The kNN kernels for both dtypes: knn (brute force, proved), kdtree_knn and neighbor_ranks. */
 #ifndef MF_KNN_KNN_H
 #define MF_KNN_KNN_H
 
@@ -16,6 +16,8 @@
 #define MF_TEMPLATE "knn/screening_impl.h"
 #include "base/both_dtypes_impl.h"
 #define MF_TEMPLATE "knn/brute_force_impl.h"
+#include "base/both_dtypes_impl.h"
+#define MF_TEMPLATE "knn/ranks_impl.h"
 #include "base/both_dtypes_impl.h"
 
 #endif

@@ -102,6 +102,10 @@ cdef extern from "manifast.h" nogil:
                              float *distances, int64_t *indices, mf_run *run) noexcept nogil
         mf_status (*knn_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p, int64_t k,
                              double *distances, int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*neighbor_ranks_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run) noexcept nogil
+        mf_status (*neighbor_ranks_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run) noexcept nogil
         mf_status (*shortest_paths)(int64_t n, const int64_t *starts, const int32_t *columns, const double *lengths,
                                     const int64_t *sources, int64_t m, double *out, mf_run *run) noexcept nogil
         mf_status (*geodesic_rows_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
