@@ -25,8 +25,9 @@ LAYERS = [
     ["solve"],
     ["embeddings"],
     ["classifiers"],
-    ["theory", "metrics", "model_selection"],
-    ["demo", "cli"],
+    ["theory", "metrics", "model_selection", "datasets"],
+    ["plotting"],
+    ["demo", "tables", "cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -84,7 +85,8 @@ KNOWN = {
     for module, names in {
         "manifast.kernels": (
             "_affine_product _rbf_product _distances_between _heat_mean _of_one_dtype _l1_codes _search "
-            "_search_exponent _outlying _LITTLE_WORK _as_graph _csr _explain_flaws _describe _BAD_WEIGHT _NOT_SYMMETRIC _INT32_MAX"
+            "_search_exponent _outlying _LITTLE_WORK _as_graph _csr _explain_flaws _describe _BAD_WEIGHT "
+            "_NOT_SYMMETRIC _INT32_MAX"
         ),
         "manifast._local": "_reconstruct",
         "manifast._core": "_abi",

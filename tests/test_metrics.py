@@ -173,7 +173,7 @@ def test_bad_neighbours_are_refused():
         neighborhood_preservation(X, X, [3, 20])
     with pytest.raises(ValueError, match="n_neighbors must be an integer or several"):
         trustworthiness(X, X, [])
-    with pytest.raises(ValueError, match="Y must have one row per row of X, 20. Got 19"):
+    with pytest.raises(ValueError, match=r"Y must have one row per row of X, 20\. Got 19"):
         trustworthiness(X, X[1:])
     with pytest.raises(ValueError, match="X_new and Y_new must be given together"):
         trustworthiness(X, X, X_new=X)

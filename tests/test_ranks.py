@@ -40,7 +40,7 @@ def some_neighbors(rng, n, m, k, self):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("p", [1, 2, 9, 50, 300])
-@pytest.mark.parametrize("k", [1, 5, 16, 17, 120])
+@pytest.mark.parametrize("k", [1, 5, 128, 129, 149])
 def test_ranks_against_a_sort(rng, level, dtype, p, k):
     x, q = rng.standard_normal((150, p)).astype(dtype), rng.standard_normal((31, p)).astype(dtype)
     lists = some_neighbors(rng, 150, 150, k, True)
@@ -49,24 +49,19 @@ def test_ranks_against_a_sort(rng, level, dtype, p, k):
     assert np.array_equal(RowSpace(x, q, None).ranks(lists), plain_ranks(x, q, lists))
 
 
-@pytest.mark.parametrize("k", [3, 40])
+@pytest.mark.parametrize("k", [3, 150])
 def test_near_ties_are_settled_by_exact_distances(rng, level, k):
-    """Distances that float32 cannot tell apart: tight clusters far apart, one outlier, an offset."""
+    """Distances that float32 cannot tell apart: tight clusters far apart, one outlier, an offset. All are exact."""
     clusters = rng.integers(-5, 6, (200, 1)) * 4096.0 + rng.integers(-64, 65, (200, 12)) / 512
-    outlier = rng.standard_normal((200, 12))
-    outlier[7] = 1e8
-    for x in (clusters, outlier, 1e6 + 1e-3 * rng.integers(-50, 50, (200, 12)) * 2.0**-3):
+    outlier = rng.integers(-50, 51, (200, 12)).astype(float)
+    outlier[7] = 2.0**20
+    for x in (clusters, outlier, 1e6 + rng.integers(-50, 50, (200, 12)) * 2.0**-12):
         lists = some_neighbors(rng, 200, 200, k, True)
-        found = RowSpace(x, None, None).ranks(lists)
-        expected = plain_ranks(x, None, lists)
-        if x is outlier:
-            assert np.mean(found != expected) < 1e-3  # from 1e8 on the sums of the oracle round, too
-        else:
-            assert np.array_equal(found, expected)
+        assert np.array_equal(RowSpace(x, None, None).ranks(lists), plain_ranks(x, None, lists))
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data(), st.integers(3, 70), st.integers(1, 12), st.sampled_from(DTYPES), st.integers(1, 4))
+@given(st.data(), st.integers(3, 200), st.integers(1, 12), st.sampled_from(DTYPES), st.integers(1, 4))
 def test_ties_by_index(data, n, p, dtype, high):
     """Small integers: most distances are equal, and all are exact."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -87,7 +82,7 @@ def test_ranks_of_nearest_neighbours_count_up(rng, level, dtype):
         assert np.array_equal(RowSpace(x, None, None).ranks(lists), np.broadcast_to(np.arange(1, 51), lists.shape))
 
 
-@pytest.mark.parametrize("k", [4, 30])
+@pytest.mark.parametrize("k", [4, 130])
 def test_threads_and_batches_change_nothing(rng, level, k):
     x, q = rng.standard_normal((700, 20)), rng.standard_normal((200, 20))
     lists = some_neighbors(rng, 700, 200, k, False)

@@ -13,6 +13,7 @@ __version__ = _version("manifast")
 
 _MODULES = (
     "classifiers",
+    "datasets",
     "embeddings",
     "extensions",
     "graphs",
@@ -20,6 +21,7 @@ _MODULES = (
     "metrics",
     "model_selection",
     "objectives",
+    "plotting",
     "smoothers",
     "spectral",
     "theory",
