@@ -49,6 +49,7 @@ ABOVE_THE_KERNELS = (
     "test_supervised",
     "test_supervised_isomap",
     "test_systems",
+    "test_tables",
     "test_theory",
     "test_warnings",
 )

@@ -27,7 +27,8 @@ LAYERS = [
     ["classifiers"],
     ["theory", "metrics", "model_selection", "datasets"],
     ["plotting"],
-    ["demo", "tables", "cli"],
+    ["demo", "tables", "selfcheck", "page"],
+    ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

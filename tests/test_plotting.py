@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ from manifast.theory import generalization_report
 X, y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[y]
 ROWS = [
-    {"name": "PCA", "error": 0.09, "standard_error": 0.01, "fit_seconds": 0.004, "transform_seconds": 1e-5},
-    {"name": "LFDA", "error": 0.05, "standard_error": 0.01, "fit_seconds": 1.5, "transform_seconds": 0.001},
+    {"name": "PCA", "error": 0.09, "standard_error": 0.01, "fit_seconds": 0.004, "predict_seconds": 1e-5},
+    {"name": "LFDA", "error": 0.05, "standard_error": 0.01, "fit_seconds": 1.5, "predict_seconds": 0.001},
     {"name": "broken", "error": None},
 ]
 
@@ -129,7 +130,7 @@ def test_spectrum_marks_the_gap():
 
 
 def test_comparison_puts_the_best_first():
-    for given in (ROWS, type("Comparison", (), {"table": ROWS})(), iter(ROWS)):
+    for given in (ROWS, SimpleNamespace(results=[SimpleNamespace(**row) for row in ROWS]), iter(ROWS)):
         ax = plot_comparison(given, title="iris")
         assert [label.get_text() for label in ax.get_yticklabels()] == ["LFDA", "PCA", "broken"]
     assert [round(bar.get_width(), 9) for bar in ax.patches] == [5, 9]

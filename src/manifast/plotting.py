@@ -154,9 +154,10 @@ def plot_comparison(comparison: Any, *, title: str | None = None, ax: Any = None
 
     Parameters
     ----------
-    comparison : object with `table`, or iterable of rows
-        Each row maps "name" and "error" (mean, a share), and, where known, "standard_error", "fit_seconds" and
-        "transform_seconds" to values. Rows without an error (a method that failed) are named with a dash.
+    comparison : Comparison, or iterable of rows
+        An object with `results`, or the rows themselves: objects or dicts with "name" and "error" (mean, a share), and,
+        where known, "standard_error", "fit_seconds" and "predict_seconds". A row whose error is None or NaN (a method
+        that failed) gets a dash.
     title : str, optional
     ax : matplotlib axes, optional
 
@@ -169,8 +170,8 @@ def plot_comparison(comparison: Any, *, title: str | None = None, ax: Any = None
     --------
     >>> from manifast.plotting import plot_comparison
     >>> rows = [
-    ...     {"name": "LFDA", "error": 0.05, "standard_error": 0.01, "fit_seconds": 0.02, "transform_seconds": 0.001},
-    ...     {"name": "PCA", "error": 0.09, "standard_error": 0.01, "fit_seconds": 0.004, "transform_seconds": 0.001},
+    ...     {"name": "LFDA", "error": 0.05, "standard_error": 0.01, "fit_seconds": 0.02, "predict_seconds": 0.001},
+    ...     {"name": "PCA", "error": 0.09, "standard_error": 0.01, "fit_seconds": 0.004, "predict_seconds": 0.001},
     ... ]
     >>> [text.get_text() for text in plot_comparison(rows).get_yticklabels()]
     ['LFDA', 'PCA']
@@ -193,7 +194,7 @@ def plot_comparison(comparison: Any, *, title: str | None = None, ax: Any = None
             ax.errorbar(100 * row["error"], at, xerr=spread, color=INK, capsize=2.5, linewidth=1, zorder=3)
     longest = max([100 * (row["error"] or 0) + 100 * (row["standard_error"] or 0) for row in order] + [1e-9])
     for at, row in zip(place, order, strict=True):
-        times = [_seconds(row[name]) for name in ("fit_seconds", "transform_seconds") if row[name] is not None]
+        times = [_seconds(row[name]) for name in ("fit_seconds", "predict_seconds") if row[name] is not None]
         if times:
             ax.text(1.03 * longest, at, " + ".join(times), va="center", fontsize=8, color=INK)
     ax.set_yticks(place, [str(row["name"]) for row in order])
@@ -201,7 +202,7 @@ def plot_comparison(comparison: Any, *, title: str | None = None, ax: Any = None
     ax.set_xlim(0, 1.25 * longest)
     ax.grid(axis="x", color=FAINT, linewidth=0.6, zorder=0)
     timed = any(row["fit_seconds"] is not None for row in order)
-    note = "error in %, with its standard error" + ("; right: fit + transform" if timed else "")
+    note = "error in %, with its standard error" + ("; right: seconds to fit + to map or predict" if timed else "")
     _finish(ax, title, note, "", ticks=True)
     return ax
 
@@ -462,21 +463,22 @@ def _labels(values: Any, n: int, name: str) -> Array | None:
     return found
 
 
-_KEYS = ("error", "standard_error", "fit_seconds", "transform_seconds")
+_KEYS = ("error", "standard_error", "fit_seconds", "predict_seconds")
 
 
 def _table(comparison: Any) -> list[dict[str, Any]]:
     """Rows with all keys; None where a value is not known."""
-    given = getattr(comparison, "table", comparison)
+    given = getattr(comparison, "results", comparison)
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
         raise ValueError(f"comparison must be rows with a name and an error each. Got {type(given).__name__} instead.")
     rows = []
     for row in given:
-        if not isinstance(row, Mapping) or "name" not in row:
+        held = row if isinstance(row, Mapping) else {key: getattr(row, key, None) for key in ("name", *_KEYS)}
+        if held.get("name") is None:
             raise ValueError(f"comparison must be rows with a name and an error each. Got {row!r}.")
-        values = {key: row.get(key) for key in _KEYS}
+        values = {key: held.get(key) for key in _KEYS}
         rows.append(
-            {"name": row["name"]}
+            {"name": held["name"]}
             | {key: float(v) if v is not None and np.isfinite(float(v)) else None for key, v in values.items()}
         )
     if not rows:
