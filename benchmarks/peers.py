@@ -26,6 +26,7 @@ from manifast._config import config
 
 PARTS = (
     "dense", "knn", "graph", "l1", "embeddings", "extensions", "supervised", "semisupervised", "propagation",
+    "metrics",
 )  # fmt: skip
 PEERS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "spams-bin", "pyamg", "tapkee", "umap-learn")
 

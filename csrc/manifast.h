@@ -100,6 +100,12 @@ typedef struct mf_table {
     mf_status (*join_neighbors_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
                                     int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
                                     int32_t *new_near, mf_run *run);
+    /* ranks[i, t] = 1 + #{j : (|q_i - y_j|, j) before (|q_i - y_r|, r)} with r = neighbors[i, t]; queries == NULL: q is
+     * y, and row i has no part in its own ranks. Exact: distances in double. Neighbours are numbers in [0, n). */
+    mf_status (*neighbor_ranks_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p,
+                                    const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run);
+    mf_status (*neighbor_ranks_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p,
+                                    const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run);
 
     /* Sparse codes of the rows of x: min 1/2 |x - a D - e|^2 + lam (|a|_1 + |e|_1); errors == NULL: without e.
      * lam == 0 is the limit. exclude (may be NULL): the atom a sample may not use, -1 for none. The code of sample i

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     ["_core", "_warnings", "_progress", "_version"],
     ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
-    ["_labels", "kernels", "_lipschitz"],
+    ["_labels", "kernels", "_ranks", "_lipschitz"],
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],
     ["_neighbors"],
     ["_rows", "maps"],
@@ -26,10 +26,11 @@ LAYERS = [
     ["solve"],
     ["embeddings"],
     ["classifiers"],
-    ["theory", "metrics", "model_selection", "_model_file", "_map_checks", "_onnx", "_sources"],
-    ["persistence"],
+    ["theory", "metrics", "model_selection", "datasets", "_model_file", "_map_checks", "_onnx", "_sources"],
+    ["persistence", "plotting"],
     ["scale"],
-    ["demo", "cli"],
+    ["demo", "tables", "selfcheck", "page"],
+    ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -87,7 +88,8 @@ KNOWN = {
     for module, names in {
         "manifast.kernels": (
             "_affine_product _rbf_product _distances_between _heat_mean _of_one_dtype _l1_codes _search "
-            "_search_exponent _outlying _as_graph _csr _explain_flaws _describe _BAD_WEIGHT _NOT_SYMMETRIC _INT32_MAX"
+            "_search_exponent _outlying _LITTLE_WORK _as_graph _csr _explain_flaws _describe _BAD_WEIGHT "
+            "_NOT_SYMMETRIC _INT32_MAX"
         ),
         "manifast._local": "_reconstruct",
         "manifast._core": "_abi",

@@ -1,17 +1,19 @@
-"""``python -m manifast``."""
+"""The command line: the checks and the demo, and tables in, models and tables out."""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from manifast import __version__, cli, demo, kernels
+from manifast import __version__, cli, demo, kernels, selfcheck
 
 
-@pytest.mark.parametrize("name", cli.CHECKS)
+@pytest.mark.parametrize("name", selfcheck.CHECKS)
 def test_every_check_passes(name, digits):
-    outcome = cli.CHECKS[name](digits[:700])
+    outcome = selfcheck.CHECKS[name](digits[:700])
     assert outcome.error <= outcome.bound
 
 
@@ -19,9 +21,9 @@ def test_self_check_reports_every_line(capsys):
     assert cli.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("manifast ")
-    last = lines.index(f"{len(cli.CHECKS)} of {len(cli.CHECKS)} checks passed")
-    assert [line.split()[0] for line in lines[last - len(cli.CHECKS) : last]] == list(cli.CHECKS)
-    assert all(line.endswith("  OK") for line in lines[last - len(cli.CHECKS) : last])
+    last = lines.index(f"{len(selfcheck.CHECKS)} of {len(selfcheck.CHECKS)} checks passed")
+    assert [line.split()[0] for line in lines[last - len(selfcheck.CHECKS) : last]] == list(selfcheck.CHECKS)
+    assert all(line.endswith("  OK") for line in lines[last - len(selfcheck.CHECKS) : last])
     assert last == len(lines) - 1
 
 
@@ -29,7 +31,7 @@ def test_a_wrong_result_fails(monkeypatch, capsys):
     right = kernels.sq_distances
     monkeypatch.setattr(kernels, "sq_distances", lambda X: right(X) + 1e-9)
     monkeypatch.setattr(kernels, "rbf_apply", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr(cli, "CHECKS", {"distances": cli.check_distances, "rbf": cli.check_rbf})
+    monkeypatch.setattr(selfcheck, "CHECKS", {"distances": selfcheck.check_distances, "rbf": selfcheck.check_rbf})
     assert cli.main([]) == 1
     output = capsys.readouterr().out
     assert re.search(r"^distances .* FAILED$", output, re.M)
@@ -68,3 +70,138 @@ def test_demo(monkeypatch, tmp_path, capsys):
 def test_demo_knows_all_methods():
     named = {name for name, _, _ in demo.models(3)}
     assert {"LLE", "LTSA", "Isomap", "LGRM", "LPP", "spectral regression", "t-SNE (scikit-learn)"} < named
+
+
+X, y = load_iris(return_X_y=True)
+SPECIES = load_iris().target_names[y]
+HEADER = ["sepal length", "sepal width", "petal length", "petal width"]
+
+
+def run(*arguments):
+    return cli.main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def flowers(tmp_path):
+    """Iris as a csv file with ids and a column of labels, its columns in another order than scikit-learn's."""
+    lines = ["name,species," + ",".join(HEADER)]
+    lines += [f"flower {i},{SPECIES[i]}," + ",".join(map(str, X[i])) for i in range(len(X))]
+    file = tmp_path / "flowers.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+@pytest.fixture
+def saved():
+    return pytest.importorskip("manifast.persistence", reason="saves models")
+
+
+def test_embed_and_transform(saved, flowers, tmp_path, capsys):
+    """Rows, headers and ids survive; the mapped rows are those of Python, to the last bit."""
+    from manifast import LFDA
+
+    model, out = tmp_path / "iris.manifast", tmp_path / "mapped.csv"
+    common = ("--id", "name")
+    assert run("embed", flowers, *common, "--labels", "species", "--method", "lfda", "--set", "n_components=2",
+               "--output", model, "--embedding", tmp_path / "train.csv") == 0  # fmt: skip
+    turned = tmp_path / "turned.csv"
+    cells = [line.split(",") for line in flowers.read_text().splitlines()]
+    turned.write_text("\n".join(",".join([c[5], c[4], c[3], c[2], c[0], c[1]]) for c in cells))
+    assert run("transform", model, turned, *common, "--output", out) == 0
+    plain = LFDA(2).fit(X, SPECIES)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "name,lfda0,lfda1" and lines[5].startswith("flower 4,")
+    found = np.array([line.split(",")[1:] for line in lines[1:]], dtype=float)
+    assert np.array_equal(found, plain.transform(X))
+    train = np.array([line.split(",")[1:] for line in (tmp_path / "train.csv").read_text().splitlines()[1:]], float)
+    assert np.array_equal(train, plain.embedding_)
+    assert "LFDA of 150 rows, 4 columns" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "csv", "tsv", "parquet"])
+def test_every_format_in_and_out(saved, ending, tmp_path):
+    from manifast import Isomap
+
+    tables = pytest.importorskip("manifast.tables")
+    if ending == "parquet":
+        pytest.importorskip("pyarrow", reason="reads and writes Parquet")
+    data, model, out = tmp_path / f"data.{ending}", tmp_path / "m.manifast", tmp_path / f"out.{ending}"
+    ids = np.array([f"row {i}" for i in range(150)])
+    tables.write_table(data, tables.Table(X, HEADER, None if ending == "npy" else ids))
+    more = [] if ending == "npy" else ["--id", "id"]
+    if ending == "npz":
+        np.savez(data, X=X, id=ids)
+    assert run("embed", data, *more, "--method", "Isomap", "--output", model) == 0
+    assert run("transform", model, data, *more, "--output", out) == 0
+    found = tables.read_table(out, ids=None if ending == "npy" else "id") if ending != "npz" else None
+    expected = Isomap().fit(X).transform(X)
+    if ending == "npz":
+        with np.load(out) as stored:
+            assert np.array_equal(stored["X"], expected) and np.array_equal(stored["id"], ids)
+        return
+    assert np.array_equal(found.X, expected)
+    if ending != "npy":
+        assert np.array_equal(found.ids, ids) and found.names == ["isomap0", "isomap1"]
+
+
+def test_classifiers_predict(saved, flowers, tmp_path):
+    model, out = tmp_path / "iris.manifast", tmp_path / "predicted.csv"
+    common = ("--id", "name")
+    assert run("embed", flowers, *common, "--labels", "species", "--method", "RBFDiscriminant", "--output", model) == 0
+    assert run("transform", model, flowers, *common, "--drop", "species", "--output", out) == 0
+    lines = out.read_text().splitlines()
+    assert lines[:2] == ["name,predicted", "flower 0,setosa"]
+    assert np.mean([line.split(",")[1] == name for line, name in zip(lines[1:], SPECIES, strict=True)]) > 0.95
+
+
+def test_compare(flowers, tmp_path, capsys):
+    from manifast import model_selection
+
+    if not hasattr(model_selection, "compare"):
+        pytest.skip("model_selection.compare is not there")
+    pytest.importorskip("matplotlib", reason="draws the page")
+    page = tmp_path / "page.html"
+    assert run("compare", flowers, "--id", "name", "--labels", "species", "--methods", "LFDA,1-NN", "--folds", 3,
+               "--html", page) == 0  # fmt: skip
+    said = capsys.readouterr().out
+    assert "LFDA" in said and "1-NN" in said and said.rstrip().endswith(f"page: {page}")
+    text = page.read_text()
+    assert text.count("data:image/png;base64,") == 2 and "<td>LFDA</td>" in text and "http" not in text
+
+
+BAD = [
+    (["embed", "missing.csv", "--method", "Isomap", "--output", "m.manifast"], "missing.csv must be a file"),
+    (["embed", "DATA", "--method", "Isomapp", "--output", "m.manifast"], "--method must be one of Isomap"),
+    (["embed", "DATA", "--method", "Isomap", "--output", "m.manifast"], "column 'name' of .* holds text"),
+    (["embed", "DATA", "--id", "nome", "--method", "Isomap", "--output", "m.manifast"], "has no column 'nome'"),
+    (["embed", "DATA", "--id", "name", "--labels", "kind", "--method", "NSSE", "--output", "m.manifast"],
+     "--labels must be a column of .* or a file"),
+    (["embed", "DATA", "--method", "Isomap", "--set", "n_neighbours=3", "--output", "m.manifast"],
+     "--set must name a parameter of Isomap: n_neighbors"),
+    (["embed", "DATA", "--method", "Isomap", "--set", "n_neighbors", "--output", "m.manifast"], "must be NAME=VALUE"),
+    (["embed", "DATA", "--id", "name", "--drop", "species", "--method", "Isomap", "--set", "n_neighbors=900",
+      "--output", "m.manifast"], "n_neighbors must be an integer from 1 to 149"),
+    (["embed", "DATA", "--method", "OutOfSample", "--output", "m.manifast"], "use it from Python"),
+    (["embed", "DATA", "--method", "Isomap", "--output", "nowhere/m.manifast"], "in a folder that exists"),
+    (["embed", "DATA", "--method", "Isomap", "--output", "m.pickle"], "must be a file ending in .manifast"),
+    (["transform", "no.manifast", "DATA", "--output", "o.csv"], "must be a model that manifast saved"),
+    (["transform", "no.manifast", "DATA", "--output", "o.xls"], "output must be a file ending in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, words", BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_errors_are_one_sentence(saved, flowers, tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert run(*(flowers if argument == "DATA" else argument for argument in arguments)) == 1
+    said = capsys.readouterr()
+    assert re.search(words, said.err) and len(said.err.splitlines()) == 1 and said.out == ""
+    assert said.err.startswith("manifast: error: ")
+    assert not (tmp_path / "m.manifast").exists()
+
+
+@pytest.mark.parametrize("arguments", [["embed"], ["nothing"], ["transform", "a"], ["compare", "a", "--folds", "x"]])
+def test_wrong_usage_is_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: manifast" in capsys.readouterr().err

@@ -1,5 +1,5 @@
-/* The kNN kernels for both dtypes: knn (brute force, proved), kdtree_knn, and the parts of the approximate
- * search by clusters. */
+/* The kNN kernels for both dtypes: knn (brute force, proved), kdtree_knn, neighbor_ranks, and the parts of the
+ * approximate search by clusters. */
 #ifndef MF_KNN_KNN_H
 #define MF_KNN_KNN_H
 
@@ -20,6 +20,8 @@
 #define MF_TEMPLATE "knn/brute_force_impl.h"
 #include "base/both_dtypes_impl.h"
 #define MF_TEMPLATE "knn/clusters_impl.h"
+#include "base/both_dtypes_impl.h"
+#define MF_TEMPLATE "knn/ranks_impl.h"
 #include "base/both_dtypes_impl.h"
 
 #endif

@@ -13,6 +13,7 @@ __version__ = _version("manifast")
 
 _MODULES = (
     "classifiers",
+    "datasets",
     "embeddings",
     "extensions",
     "graphs",
@@ -21,6 +22,7 @@ _MODULES = (
     "model_selection",
     "objectives",
     "persistence",
+    "plotting",
     "scale",
     "smoothers",
     "spectral",

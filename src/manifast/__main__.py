@@ -2,4 +2,4 @@
 
 from manifast.cli import main
 
-raise SystemExit(main())
+raise SystemExit(main(prog="python -m manifast"))

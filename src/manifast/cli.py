@@ -1,159 +1,105 @@
-"""``python -m manifast``: what this installation is made of, and a self-check of every kernel against plain NumPy."""
+"""The command ``manifast`` (also ``python -m manifast``): demo, check, embed, transform, compare.
+
+Exit codes: 0, 1 for what the user can mend (said in one sentence, without a traceback), 2 for wrong usage.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+import ast
+import sys
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from manifast import __version__, kernels
+from manifast import __version__
 from manifast._config import show_config
-from manifast._validation import Array
+from manifast.selfcheck import self_check
+from manifast.tables import Table, check_output, read_labels, read_table, write_table
 
-Result = TypeVar("Result")
-
-
-class Outcome(NamedTuple):
-    """How one check went: our time, the time of plain NumPy (None: a certificate instead), and error against bound."""
-
-    work: str
-    seconds: float
-    reference: float | None
-    error: float
-    bound: float
+_MODEL = ".manifast"
 
 
-def check_distances(X: Array) -> Outcome:
-    """Squared distances. The digits are whole numbers, so that these are exact."""
-    ours, seconds = _timed(lambda: kernels.sq_distances(X))
-    plain, reference = _timed(lambda: _sq_distances(X, X))
-    return Outcome(f"{X.shape[0]} x {X.shape[0]} squared distances", seconds, reference, _worst(ours, plain), 0.0)
-
-
-def check_knn(X: Array, k: int = 10) -> Outcome:
-    """Nearest neighbours. Equal distances are common in the digits; the smaller index comes first."""
-    (distances, indices), seconds = _timed(lambda: kernels.knn(X, k))
-    (plain, nearest), reference = _timed(lambda: _knn(X, k))
-    error = _worst(distances, plain) if np.array_equal(indices, nearest) else np.inf
-    return Outcome(f"{k} nearest neighbours of {X.shape[0]} rows", seconds, reference, error, 1e-12)
-
-
-def check_graph(X: Array, k: int = 10) -> Outcome:
-    """The heat-weighted neighbour graph, an edge where either end has the other as a neighbour."""
-    distances, indices = _knn(X, k)
-    beta = float(np.mean(distances**2))
-
-    def plain() -> Array:
-        W = np.zeros((X.shape[0], X.shape[0]))
-        np.put_along_axis(W, indices, np.exp(-(distances**2) / beta), axis=1)
-        return np.maximum(W, W.T)
-
-    ours, seconds = _timed(lambda: kernels.neighbor_graph(distances, indices, weights="heat", beta=beta))
-    expected, reference = _timed(plain)
-    return Outcome(f"heat graph, {ours.nnz} weights", seconds, reference, _worst(ours.toarray(), expected), 1e-14)
-
-
-def check_laplacian(X: Array, k: int = 10) -> Outcome:
-    """The symmetric-normalised Laplacian I - D^(-1/2) W D^(-1/2) of that graph."""
-    distances, indices = _knn(X, k)
-    W = kernels.neighbor_graph(distances, indices, weights="heat", beta=float(np.mean(distances**2)))
-    dense = W.toarray()
-
-    def plain() -> tuple[Array, Array]:
-        degrees = dense.sum(axis=1)
-        root = 1 / np.sqrt(degrees)
-        return np.eye(X.shape[0]) - root[:, None] * dense * root, degrees
-
-    (laplacian, degrees), seconds = _timed(lambda: kernels.laplacian(W, normalization="sym"))
-    (expected, expected_degrees), reference = _timed(plain)
-    error = max(_worst(laplacian.toarray(), expected), _worst(degrees, expected_degrees))
-    return Outcome("normalised Laplacian", seconds, reference, error, 1e-13)
-
-
-def check_rbf(X: Array, sigma: float = 25.0) -> Outcome:
-    """A Gaussian RBF map: kernel matrix times coefficients."""
-    centers = X[::3]
-    coef = np.random.default_rng(0).standard_normal((centers.shape[0], 10))
-    ours, seconds = _timed(lambda: kernels.rbf_apply(X, centers, coef, sigma=sigma))
-    plain, reference = _timed(lambda: np.exp(_sq_distances(X, centers) / -(sigma**2)) @ coef)
-    work = f"RBF map, {centers.shape[0]} centers, {coef.shape[1]} outputs"
-    return Outcome(work, seconds, reference, _worst(ours, plain) / float(np.abs(plain).max()), 1e-12)
-
-
-def check_l1(X: Array, samples: int = 100, lam: float = 1e-7) -> Outcome:
-    """Exact L1 codes over [digits, identity], by certificate.
-
-    With r the residual at a small lam, r / lam is a dual point. Scaled until NumPy finds it feasible, it bounds the
-    smallest |a|_1 + |e|_1 from below; the exact code must reach that bound, and rebuild its sample.
-    """
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    new, dictionary = unit[:samples], unit[samples : samples + 600]
-    (codes, errors), seconds = _timed(lambda: kernels.l1_code(new, dictionary, errors=True, lam=0.0))
-    a, e = codes.toarray(), np.asarray(errors)
-    near_codes, near_errors = kernels.l1_code(new, dictionary, errors=True, lam=lam)
-    dual = (new - near_codes.toarray() @ dictionary - near_errors) / lam
-    dual /= np.maximum(1, np.maximum(np.abs(dual).max(axis=1), np.abs(dual @ dictionary.T).max(axis=1)))[:, None]
-    length = np.abs(a).sum(axis=1) + np.abs(e).sum(axis=1)
-    gap = np.abs(length - np.sum(new * dual, axis=1)) / length
-    residual = np.linalg.norm(new - a @ dictionary - e, axis=1)
-    error = max(float(gap.max()), float(residual.max()))
-    return Outcome(f"L1 codes of {samples} rows, {dictionary.shape[0]} atoms", seconds, None, error, 1e-6)
-
-
-CHECKS: dict[str, Callable[[Array], Outcome]] = {
-    "distances": check_distances,
-    "knn": check_knn,
-    "graph": check_graph,
-    "laplacian": check_laplacian,
-    "rbf": check_rbf,
-    "l1": check_l1,
-}
-
-
-def self_check() -> bool:
-    """Run all checks on scikit-learn's digits and print a line for each; True where all are OK."""
-    from sklearn.datasets import load_digits
-
-    X = np.asarray(load_digits().data, dtype=np.float64)
-    print(f"{'check':<10} {'work':<38} {'manifast':>10} {'NumPy':>10} {'error':>9} {'bound':>9}")
-    passed = 0
-    for name, check in CHECKS.items():
-        try:
-            outcome = check(X)
-        except Exception as error:  # a check that breaks is a failed check; the others still run
-            print(f"{name:<10} {type(error).__name__}: {error}  FAILED")
-            continue
-        ok = outcome.error <= outcome.bound
-        passed += ok
-        ours, plain = _milliseconds(outcome.seconds), _milliseconds(outcome.reference)
-        print(
-            f"{name:<10} {outcome.work:<38} {ours:>10} {plain:>10} {outcome.error:>9.1e} {outcome.bound:>9.0e}"
-            f"  {'OK' if ok else 'FAILED'}"
-        )
-    print(f"{passed} of {len(CHECKS)} checks passed")
-    return passed == len(CHECKS)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "manifast") -> int:
     """Command line; returns the exit code."""
+    options = _parser(prog).parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _say_warning
+        try:
+            return int(options.run(options))
+        except (ValueError, OSError, ImportError, MemoryError) as problem:
+            print(f"{prog}: error: {' '.join(str(problem).split()) or type(problem).__name__}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print(f"{prog}: stopped", file=sys.stderr)
+            return 130
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m manifast",
-        description="Show what this installation is made of and check every kernel against plain NumPy.",
+        prog=prog,
+        description="Embeddings with a map for new rows, from the command line. Without a command: what this "
+        "installation is made of, and a check of every kernel against plain NumPy.",
     )
     parser.add_argument("--version", action="version", version=f"manifast {__version__}")
     parser.add_argument("--config", action="store_true", help="only show the configuration")
-    commands = parser.add_subparsers(dest="command", metavar="demo")
+    parser.set_defaults(run=_check)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
     show = commands.add_parser("demo", help="embed digits, map those held out, and compare the methods")
     show.add_argument("--output", default="manifast_demo.png", help="where the picture goes (needs matplotlib)")
-    options = parser.parse_args(arguments)
-    if options.command == "demo":
-        from manifast.demo import demo
+    show.set_defaults(run=_demo)
 
-        demo(options.output)
-        return 0
+    check = commands.add_parser("check", help="show the configuration and check every kernel against plain NumPy")
+    check.set_defaults(run=_check, config=False)
+
+    files = "npy, npz, csv, tsv or Parquet"
+    embed = commands.add_parser("embed", help="fit a method to a table and save the model")
+    _add_data(embed, files)
+    embed.add_argument("--method", required=True, help="an estimator of manifast, such as Isomap or NSSE")
+    embed.add_argument("--output", required=True, metavar="MODEL", help=f"where the model goes, {_MODEL}")
+    embed.add_argument("--labels", help="a column of DATA (an array of an npz), or a file with one label per row")
+    embed.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    embed.add_argument("--embedding", metavar="FILE", help=f"also write the embedded rows: {files}")
+    embed.add_argument("--picture", metavar="FILE", help="also draw them (needs matplotlib)")
+    embed.set_defaults(run=_embed)
+
+    transform = commands.add_parser("transform", help="map the rows of a table by a saved model")
+    transform.add_argument("model", metavar="MODEL")
+    _add_data(transform, files)
+    transform.add_argument("--output", required=True, metavar="FILE", help=f"where the rows go: {files}")
+    transform.set_defaults(run=_transform)
+
+    compare = commands.add_parser("compare", help="cross-validate methods on a table, with a page of pictures")
+    _add_data(compare, files)
+    compare.add_argument("--labels", help="a column of DATA (an array of an npz), or a file with one label per row")
+    compare.add_argument("--methods", help="names with commas between them; by default all that suit the labels")
+    compare.add_argument("--folds", type=int, default=5)
+    compare.add_argument("--html", default="manifast_compare.html", metavar="FILE", help="the page; '' for none")
+    compare.set_defaults(run=_compare)
+    return parser
+
+
+def _add_data(parser: argparse.ArgumentParser, files: str) -> None:
+    parser.add_argument("data", metavar="DATA", help=files)
+    parser.add_argument("--id", metavar="COLUMN", help="passed through to outputs; by default a column called id")
+    parser.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="show progress; twice: also the solvers")
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from manifast.demo import demo
+
+    demo(options.output)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
     show_config()
     if options.config:
         return 0
@@ -161,32 +107,125 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if self_check() else 1
 
 
-def _timed(call: Callable[[], Result]) -> tuple[Result, float]:
-    """The result and the time of a second call: the first one also pays for fresh memory and waking threads."""
-    call()
-    start = perf_counter()
-    result = call()
-    return result, perf_counter() - start
+def _embed(options: argparse.Namespace) -> int:
+    from manifast import save
+
+    check_output(options.output, _MODEL)
+    if options.embedding:
+        check_output(options.embedding)
+    model = _estimator(options.method, options.set, options.verbose)
+    table = _table(options)
+    model.fit(table.X, table.labels)
+    if table.names is not None:
+        model.feature_names_in_ = np.array(table.names, dtype=object)  # as scikit-learn does for data frames
+    save(model, options.output)
+    print(f"{type(model).__name__} of {len(table.X)} rows, {table.X.shape[1]} columns: {options.output}")
+    embedded = getattr(model, "embedding_", None)
+    if options.embedding:
+        if embedded is None:
+            raise ValueError(f"--embedding must go with an embedding. Got --method {type(model).__name__}.")
+        write_table(options.embedding, Table(embedded, _names_out(model), table.ids, table.id_name))
+        print(f"embedding: {options.embedding}")
+    if options.picture and embedded is not None:
+        from manifast.plotting import plot_embedding
+
+        plot_embedding(embedded, table.labels, title=type(model).__name__).figure.savefig(options.picture, dpi=120)
+        print(f"picture: {options.picture}")
+    return 0
 
 
-def _worst(ours: Any, expected: Any) -> float:
-    return float(np.max(np.abs(ours - expected)))
+def _transform(options: argparse.Namespace) -> int:
+    from manifast import load
+
+    check_output(options.output)
+    if not Path(options.model).is_file():
+        raise ValueError(f"{options.model} must be a model that manifast saved. There is no such file.")
+    model = load(options.model)
+    names_in = getattr(model, "feature_names_in_", None)
+    only = None if names_in is None else [str(name) for name in names_in]
+    table = read_table(options.data, ids=options.id, drop=options.drop, only=only)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        if hasattr(model, "transform"):
+            mapped, names = model.transform(table.X), _names_out(model)
+        else:
+            mapped, names = np.asarray(model.predict(table.X)), ["predicted"]
+    write_table(options.output, Table(mapped, names, table.ids, table.id_name))
+    print(f"{len(mapped)} rows: {options.output}")
+    return 0
 
 
-def _milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{1000 * seconds:.1f} ms"
+def _compare(options: argparse.Namespace) -> int:
+    from manifast.model_selection import compare
+
+    if options.html:
+        check_output(options.html, ".html")
+    table = _table(options)
+    methods = None if options.methods is None else [name.strip() for name in options.methods.split(",")]
+    found = compare(table.X, table.labels, methods, options.folds, verbose=options.verbose)
+    print(found)
+    if options.html:
+        from manifast.page import comparison_page
+
+        Path(options.html).write_text(comparison_page(found, table.X, table.labels, options.data), encoding="utf-8")
+        print(f"\npage: {options.html}")
+    return 0
 
 
-def _sq_distances(X: Array, Y: Array) -> Array:
-    """From differences, a few rows at a time."""
-    out = np.empty((X.shape[0], Y.shape[0]))
-    for i in range(0, X.shape[0], 16):
-        out[i : i + 16] = np.sum((X[i : i + 16, None] - Y) ** 2, axis=2)
-    return out
+def _table(options: argparse.Namespace) -> Table:
+    more: dict[str, Any] = {"ids": options.id, "drop": options.drop}
+    if options.labels is None:
+        return read_table(options.data, **more)
+    return read_labels(options.labels, options.data, **more)
 
 
-def _knn(X: Array, k: int) -> tuple[Array, Array]:
-    squared = _sq_distances(X, X)
-    np.fill_diagonal(squared, np.inf)
-    nearest = np.argsort(squared, axis=1, kind="stable")[:, :k]
-    return np.sqrt(np.take_along_axis(squared, nearest, axis=1)), nearest
+def _estimator(name: str, settings: list[str], verbose: int) -> Any:
+    """An estimator by name, its parameters as NAME=VALUE."""
+    from manifast import classifiers, embeddings
+
+    known = {
+        found: getattr(module, found)
+        for module in (embeddings, classifiers)
+        for found in module.__all__
+        if isinstance(getattr(module, found), type)
+    }
+    lowered = {found.lower(): found for found in known}
+    if name.lower() not in lowered:
+        near = [lowered[one] for one in get_close_matches(name.lower(), lowered, 3, 0.5)]
+        raise ValueError(f"--method must be one of {', '.join(near or sorted(known))}. Got {name!r} instead.")
+    kind = known[lowered[name.lower()]]
+    values = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set must be NAME=VALUE. Got {setting!r} instead.")
+        values[key.strip()] = _value(text.strip())
+    try:
+        model = kind()
+    except TypeError:
+        needs = "an embedder or objective that the command line cannot give"
+        raise ValueError(f"--method {kind.__name__} needs {needs}; use it from Python.") from None
+    parameters = model.get_params(deep=False)
+    for key in values:
+        if key not in parameters:
+            near = get_close_matches(key, parameters, 1) or sorted(parameters)
+            raise ValueError(f"--set must name a parameter of {kind.__name__}: {', '.join(near)}. Got {key!r} instead.")
+    if verbose and "verbose" in parameters:
+        values.setdefault("verbose", verbose)
+    return model.set_params(**values)
+
+
+def _value(text: str) -> Any:
+    """A number, None, True, a list of them, or else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _names_out(model: Any) -> list[str]:
+    return [str(name) for name in model.get_feature_names_out()]
+
+
+def _say_warning(message: Any, category: Any, *_: Any) -> None:
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)

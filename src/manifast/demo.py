@@ -129,20 +129,14 @@ def draw(X: Array, y: Array, file: Path) -> None:
         manifast.LFDA(2),
         manifast.NSSE(2),
     ]
+    from manifast.plotting import plot_embedding
+
     figure = Figure(figsize=(4 * len(shown), 8), layout="constrained")
     axes = figure.subplots(2, len(shown), sharex="col", sharey="col")
     for column, model in enumerate(shown):
-        embedded = model.fit_transform(X[:TRAINING], y[:TRAINING])
-        for row, (rows, labels, title) in enumerate(
-            (
-                (embedded, y[:TRAINING], f"{type(model).__name__}: {TRAINING} training digits"),
-                (model.transform(X[TRAINING:]), y[TRAINING:], f"{len(X) - TRAINING} digits it has not seen"),
-            )
-        ):
-            axes[row, column].scatter(*rows[:, :2].T, c=labels, cmap="tab10", s=6)
-            for digit in np.unique(labels):
-                place = np.median(rows[labels == digit, :2], axis=0)
-                axes[row, column].text(*place, str(digit), weight="bold", size=14)
-            axes[row, column].set(title=title, xticks=[], yticks=[])
+        model.fit(X[:TRAINING], y[:TRAINING])
+        seen, new = f"{type(model).__name__}: {TRAINING} training digits", f"{len(X) - TRAINING} digits it has not seen"
+        plot_embedding(model, y[:TRAINING], names="inside", title=seen, ax=axes[0, column])
+        plot_embedding(model.transform(X[TRAINING:]), y[TRAINING:], names="inside", title=new, ax=axes[1, column])
     figure.savefig(file, dpi=100)
     print(f"\npicture: {file}")

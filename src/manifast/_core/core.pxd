@@ -121,6 +121,10 @@ cdef extern from "manifast.h" nogil:
         mf_status (*join_neighbors_f64)(const double *x, int64_t n, int64_t p, const int32_t *order, const int32_t *clusters,
                                         int64_t m, const double *keys, const int32_t *near, int64_t k, double *new_keys,
                                         int32_t *new_near, mf_run *run) noexcept nogil
+        mf_status (*neighbor_ranks_f32)(const float *y, int64_t n, const float *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run) noexcept nogil
+        mf_status (*neighbor_ranks_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p,
+                                        const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run) noexcept nogil
         mf_status (*shortest_paths)(int64_t n, const int64_t *starts, const int32_t *columns, const double *lengths,
                                     const int64_t *sources, int64_t m, double *out, mf_run *run) noexcept nogil
         mf_status (*geodesic_rows_f32)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,

@@ -1,0 +1,239 @@
+"""Tables of the command line: rows, names of their columns, ids and labels, from and to npy, npz, csv and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifast._validation import Array
+
+__all__ = ["Table", "read_labels", "read_table", "write_table"]
+
+_ENDINGS = ".npy, .npz, .csv, .tsv or .parquet"
+_MISSING = {"", "na", "nan", "none", "null"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers, and what goes with them; `names` and `ids` are None where the file has none."""
+
+    X: Array
+    names: list[str] | None = None
+    ids: Array | None = None
+    id_name: str = "id"
+    labels: Array | None = None
+
+
+def read_table(
+    file: Any, *, labels: str | None = None, ids: str | None = None, drop: Any = (), only: list[str] | None = None
+) -> Table:
+    """Read a table; `labels` and `ids` name columns (csv, Parquet) or arrays (npz), `drop` columns to leave out.
+
+    `only`: the columns to take, in this order, where the file has names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from manifast.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "a.csv"
+    ...     _ = file.write_text("id,width,height,kind\\na,1,2,x\\nb,3,4,y\\n")
+    ...     table = read_table(file, labels="kind")
+    >>> table.X, table.names, table.ids, table.labels
+    (array([[1., 2.], [3., 4.]]), ['width', 'height'], array(['a', 'b'], dtype='<U1'), array(['x', 'y'], dtype='<U1'))
+    """
+    path = _existing(file)
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        if labels or ids or drop:
+            raise ValueError(f"{path} has no columns with names. Give labels as a file of their own.")
+        return Table(_rows(np.load(path, allow_pickle=False), path))
+    if kind == ".npz":
+        return _from_npz(path, labels, ids)
+    columns = _columns(path)
+    named = {str(name): values for name, values in columns}
+    for name in filter(None, (labels, ids, *drop)):
+        if name not in named:
+            raise ValueError(f"{path} has no column {name!r}: its columns are {', '.join(map(repr, named))}.")
+    if ids is None and "id" in (lowered := {name.lower(): name for name in named}) and lowered["id"] != labels:
+        ids = lowered["id"]
+    header = not all(isinstance(name, int) for name, _ in columns)
+    kept = [name for name in named if name not in (labels, ids, *drop)]
+    if only is not None and header:
+        lacking = [name for name in only if name not in kept]
+        if lacking:
+            raise ValueError(f"{path} must have the columns of the model. It lacks {', '.join(lacking)}.")
+        kept = only
+    for name in kept:
+        if named[name].dtype.kind not in "fiub":
+            raise ValueError(f"column {name!r} of {path} holds text: name it with --labels, --id or --drop.")
+    if not kept:
+        raise ValueError(f"{path} has no columns of numbers.")
+    rows = np.column_stack([named[name].astype(np.float64) for name in kept])
+    found = named[labels] if labels else None
+    return Table(_rows(rows, path), kept if header else None, named[ids] if ids else None, ids or "id", found)
+
+
+def read_labels(given: str, file: Any, *, ids: str | None = None, drop: Any = ()) -> Table:
+    """The table with labels: `given` is one of its columns or arrays, or a file with one label per row."""
+    try:
+        return read_table(file, labels=given, ids=ids, drop=drop)
+    except ValueError as problem:
+        path = Path(given)
+        if not path.is_file():
+            if "has no column" in str(problem) or "has no array" in str(problem) or "with names" in str(problem):
+                raise ValueError(f"--labels must be a column of {file} or a file. Got {given!r}: {problem}") from None
+            raise
+    table = read_table(file, ids=ids, drop=drop)
+    labels = _label_file(path)
+    if len(labels) != len(table.X):
+        raise ValueError(f"{path} must hold one label per row of {file}, {len(table.X)}. Got {len(labels)} instead.")
+    return replace(table, labels=labels)
+
+
+def write_table(file: Any, table: Table) -> None:
+    """Write rows with their names and ids; npy holds the rows alone."""
+    path = Path(file)
+    kind = path.suffix.lower()
+    values = table.X if table.X.ndim == 2 else table.X[:, None]
+    names = table.names or [f"column{i}" for i in range(values.shape[1])]
+    if kind == ".npy":
+        np.save(path, table.X)
+    elif kind == ".npz":
+        more = {} if table.ids is None else {table.id_name: table.ids}
+        np.savez(path, X=table.X, columns=np.array(names), **more)
+    elif kind in (".csv", ".tsv"):
+        with path.open("w", newline="") as stream:
+            writer = csv.writer(stream, delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")
+            writer.writerow(names if table.ids is None else [table.id_name, *names])
+            for i, row in enumerate(values.tolist()):
+                writer.writerow(row if table.ids is None else [table.ids[i], *row])
+    elif kind == ".parquet":
+        arrow, parquet = _arrow()
+        columns = {} if table.ids is None else {table.id_name: arrow.array(table.ids.tolist())}
+        columns |= {name: arrow.array(values[:, i]) for i, name in enumerate(names)}
+        parquet.write_table(arrow.table(columns), path)
+    else:
+        raise ValueError(f"output must be a file ending in {_ENDINGS}. Got {str(file)!r} instead.")
+
+
+def check_output(file: Any, endings: str = _ENDINGS) -> None:
+    """Refuse an output that could not be written, before any work is done."""
+    path = Path(file)
+    if path.suffix.lower() not in endings.replace(" or ", ", ").split(", "):
+        raise ValueError(f"output must be a file ending in {endings}. Got {str(file)!r} instead.")
+    if not path.parent.is_dir():
+        raise ValueError(f"output must be in a folder that exists. Got {str(file)!r} instead.")
+    if path.suffix.lower() == ".parquet":
+        _arrow()
+
+
+def _existing(file: Any) -> Path:
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"{path} must be a file. There is none.")
+    if path.suffix.lower() not in (".npy", ".npz", ".csv", ".tsv", ".parquet"):
+        raise ValueError(f"{path} must end in {_ENDINGS}.")
+    return path
+
+
+def _rows(values: Array, path: Path) -> Array:
+    if values.ndim > 2:
+        values = values.reshape(len(values), -1)
+    if values.ndim != 2 or values.dtype.kind not in "fiub":
+        raise ValueError(f"{path} must hold rows of numbers. Got {values.dtype} of shape {values.shape}.")
+    if not np.isfinite(values.sum(dtype=np.float64)):
+        bad = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[:1].sum())
+        raise ValueError(f"{path} must be finite. Row {bad + 1} has a missing value: remove or impute such rows.")
+    return values
+
+
+def _from_npz(path: Path, labels: str | None, ids: str | None) -> Table:
+    with np.load(path, allow_pickle=False) as stored:
+        for name in filter(None, (labels, ids)):
+            if name not in stored:
+                raise ValueError(f"{path} has no array {name!r}: its arrays are {', '.join(stored.files)}.")
+        rest = [name for name in stored.files if name not in (labels, ids)]
+        main = next((name for name in ("X", "data", "images") if name in rest), None)
+        if main is None:
+            wide = [name for name in rest if stored[name].ndim >= 2]
+            if len(wide) != 1:
+                raise ValueError(f"{path} must hold one matrix, or one called X. Got {', '.join(stored.files)}.")
+            main = wide[0]
+        found = stored[labels] if labels else None
+        return Table(_rows(stored[main], path), None, stored[ids] if ids else None, ids or "id", found)
+
+
+def _columns(path: Path) -> list[tuple[Any, Array]]:
+    """Names and values; numbers in place of names where a csv file has no header."""
+    if path.suffix.lower() == ".parquet":
+        _, parquet = _arrow()
+        try:
+            stored = parquet.read_table(path)
+        except Exception as problem:  # pyarrow's own exceptions
+            raise ValueError(f"{path} must be a Parquet file. {str(problem).splitlines()[0]}") from None
+        return [(name, np.asarray(stored.column(name).to_numpy())) for name in stored.column_names]
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        lines = [line for line in csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if line]
+    if not lines:
+        raise ValueError(f"{path} must have at least 1 row. It is empty.")
+    width = len(lines[0])
+    for number, line in enumerate(lines, 1):
+        if len(line) != width:
+            raise ValueError(f"{path} must have {width} cells in every line. Line {number} has {len(line)}.")
+    header = not any(_is_number(cell) for cell in lines[0])
+    body = lines[header:]
+    if not body:
+        raise ValueError(f"{path} must have at least 1 row. It has a header alone.")
+    names: list[Any] = [name.strip() or "id" for name in lines[0]] if header else list(range(width))
+    if len(set(names)) < width:
+        raise ValueError(f"{path} must have a different name for every column. Got {', '.join(map(str, names))}.")
+    return [(name, _typed([line[i].strip() for line in body])) for i, name in enumerate(names)]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _typed(cells: list[str]) -> Array:
+    """Integers, floats (missing values are NaN), or text."""
+    known = [cell for cell in cells if cell.lower() not in _MISSING]
+    if not all(_is_number(cell) for cell in known) or not known:
+        return np.array(cells)
+    if len(known) == len(cells) and all(cell.lstrip("+-").isdigit() for cell in cells):
+        return np.array([int(cell) for cell in cells])
+    return np.array([float(cell) if cell.lower() not in _MISSING else np.nan for cell in cells])
+
+
+def _label_file(path: Path) -> Array:
+    kind = _existing(path).suffix.lower()
+    if kind == ".npy":
+        found = np.load(path, allow_pickle=False)
+    elif kind == ".npz":
+        with np.load(path, allow_pickle=False) as stored:
+            name = next((name for name in ("labels", "y") if name in stored), stored.files[0])
+            found = stored[name]
+    else:
+        columns = _columns(path)
+        if len(columns) > 1:
+            raise ValueError(f"{path} must hold one column of labels. Got {len(columns)}.")
+        found = columns[0][1]
+    return np.ravel(found)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError("Parquet files need pyarrow: pip install pyarrow.") from None
+    return pyarrow, pyarrow.parquet
