@@ -22,8 +22,8 @@ def _distances(threads: int) -> list[Row]:
     rows = []
     n = 3000
     for dtype, p, self_bar, bar in [
-        ("float64", 64, 1.6, 1.6),
-        ("float64", 1024, 1.0, 0.95),
+        ("float64", 64, 1.7, 1.7),
+        ("float64", 1024, 1.0, 1.0),
         ("float32", 64, None, 2.5),
         ("float32", 1024, None, 2.0),
     ]:
@@ -78,9 +78,9 @@ def _gaussians(threads: int) -> list[Row]:
         )
     ]
     for (m, n, p, d), bar in [
-        ((20_000, 2000, 64, 10), 2.5),
-        ((200_000, 1000, 3, 2), 6.0),
-        ((20_000, 2000, 1024, 20), 1.1),
+        ((20_000, 2000, 64, 10), 3.0),
+        ((200_000, 1000, 3, 2), 6.5),
+        ((20_000, 2000, 1024, 20), 1.2),
     ]:
         X, C, W = _normal(0, m, p), _normal(1, n, p), _normal(2, n, d)
         sigma = float(np.sqrt(2 * p))

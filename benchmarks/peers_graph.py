@@ -70,7 +70,7 @@ def _graph(threads: int) -> list[Row]:
             lambda normalization=normalization: ours(normalization),
             "scipy.sparse, csgraph",
             lambda normalization=normalization: theirs(normalization),
-            bar=3.0,
+            bar=3.5,
             difference=lambda one, other: float(abs(one - other).max() / abs(other).max()),
             tolerance=1e-14,
             repeats=(5, 25),

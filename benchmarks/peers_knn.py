@@ -47,7 +47,7 @@ def _rank_difference(data: np.ndarray, queries: np.ndarray) -> Any:
 def _faiss(threads: int) -> list[Row]:
     faiss = peer("faiss")
     rows = []
-    for p, self_bar, bar in [(64, 2.5, 1.4), (784, 1.9, 1.05)]:
+    for p, self_bar, bar in [(64, 3.0, 1.4), (784, 2.1, 1.05)]:
         data, queries = _normal(0, 20_000, p, "float32"), _normal(1, 5000, p, "float32")
 
         def flat(points: np.ndarray, k: int, data: np.ndarray = data) -> np.ndarray:
