@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 # From the ground up: a module imports from its own line or from lines above it, never from below.
 LAYERS = [
-    ["_core", "_warnings", "_progress", "_version"],
+    ["_core", "_warnings", "_progress", "_links", "_version"],
     ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
     ["_labels", "kernels", "_ranks", "_lipschitz"],
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],

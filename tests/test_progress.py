@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import threading
 import warnings
@@ -16,6 +17,7 @@ from manifast import (
     LGRM,
     LTSA,
     NSSE,
+    NSSECV,
     ElasticEmbedding,
     ElasticEmbeddingCV,
     Isomap,
@@ -123,3 +125,101 @@ def test_one_logger(capsys):
 def test_bad_verbose(verbose):
     with pytest.raises(ValueError, match="verbose must be"):
         LaplacianEigenmaps(verbose=verbose).fit(X)
+
+
+class Watcher:
+    """A callback of scikit-learn's that writes down what it is told, and may end the loop."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.seen, self.steps = stop_after, [], 0
+
+    def setup(self, estimator, context):
+        self.seen.append("setup")
+
+    def teardown(self, estimator, context):
+        self.seen.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.seen.append(("begin", context.task_name, context.max_subtasks))
+
+    def on_fit_task_end(self, estimator, context):
+        self.seen.append(("end", context.task_name))
+        self.steps += context.task_name == "step"
+        return self.stop_after is not None and self.steps >= self.stop_after
+
+
+GRID = {"relative": False, "sigma_grid": np.geomspace(2, 200, 40), "sigma_init": 3.0, "mu3": 1e-3}
+
+
+def followed(model, labels, stop_after=None):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    watcher = Watcher(stop_after)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = type(model)(**model.get_params()).fit(X, labels)
+        model.set_callbacks(watcher).fit(X, labels)
+    seen = watcher.seen
+    assert seen[0] == "setup" and seen[-1] == "teardown"
+    assert seen[1] == ("begin", "fit", None) and seen[-2] == ("end", "fit")
+    begun = sorted(one[1] for one in seen[1:-1] if one[0] == "begin")
+    assert begun == sorted(one[1] for one in seen[1:-1] if one[0] == "end")
+    assert not any(name.startswith("_callback") for name in vars(model))
+    return watcher, plain
+
+
+def test_callbacks_follow_nsse():
+    watcher, plain = followed(NSSE(2, **GRID), y)
+    assert ("begin", "steps of the width", 21) in watcher.seen
+    assert watcher.steps >= len(plain.sigma_history_)
+    assert len(plain.sigma_history_) > 1
+    model = NSSE(2, **GRID)
+    watcher, _ = followed(model, y, stop_after=1)
+    assert len(model.sigma_history_) == 1 and model.transform(X[:3]).shape == (3, 2)
+
+
+def test_callbacks_follow_the_searches():
+    search = NSSECV(n_components=[2, 3], mu1=1.0, mu2=[0.1, 1.0], mu3=10.0, n_splits=1)
+    watcher, plain = followed(search, y)
+    assert ("begin", "choices of weights", 4) in watcher.seen
+    assert search.best_params_ == plain.best_params_
+    grid = {"lam": (1e-3, 1.0), "mu": (1e-3, 1.0), "gamma": 1.0, "n_repeats": 1}
+    watcher, plain = followed(ElasticEmbeddingCV(**grid), FEW)
+    assert ("begin", "choices of weights", 4) in watcher.seen and watcher.steps == 4
+    stopped = ElasticEmbeddingCV(**grid)
+    watcher, plain = followed(stopped, FEW, stop_after=1)
+    assert len(stopped.cv_results_["lam"]) < len(plain.cv_results_["lam"])
+
+
+def test_progress_bar_of_scikit_learn(capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    pytest.importorskip("rich", reason="draws scikit-learn's bars")
+    model = NSSE(2, **GRID).set_callbacks(callback.ProgressBar())
+    model.fit(X, y)
+    assert "NSSE - steps of the width" in capsys.readouterr().out
+
+
+def test_a_failed_fit_ends_what_it_began():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    watcher = Watcher()
+    model = NSSE(2, mu2=-1.0).set_callbacks(watcher)
+    with pytest.raises(ValueError, match="mu2"):
+        model.fit(X, y)
+    assert watcher.seen[-1] == "teardown" and not any(name.startswith("_callback") for name in vars(model))
+
+
+def test_a_bar_on_a_terminal(monkeypatch):
+    """Where tqdm is installed and stderr is a terminal; lines elsewhere."""
+    pytest.importorskip("tqdm", reason="draws the bar")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, bar in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with _progress.verbosity(1, "Some"):
+            report = _progress.Progress("parts", 3)
+            for done in (1, 2, 3):
+                report(done, ", all well")
+        assert ("Some: parts:" in stream.getvalue() and "%|" in stream.getvalue()) == bar
+        assert "Some: parts: 3 of 3" in stream.getvalue()

@@ -1,7 +1,8 @@
 """What `verbose` shows: stages and their times, the progress of loops, and, from 2 on, what the solvers do.
 
 All lines go through the logger "manifast", whose handler writes them to stderr. An estimator opens `verbosity` around
-its fit; what is called inside names its stages without being handed a parameter.
+its fit; what is called inside names its stages without being handed a parameter. Loops also tell their steps to whoever
+follows the fit, such as scikit-learn's callbacks, who may end them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 _SECONDS = 2.0  # between two lines about the progress of a loop
+_follower: ContextVar[Follower | None] = ContextVar("manifast_follower", default=None)
 _state: ContextVar[tuple[int, str]] = ContextVar("manifast_verbosity", default=(0, ""))  # level, name of the estimator
+
+
+class Follower(Protocol):
+    """Who is told of the steps of the outermost loop."""
+
+    def begin(self, name: str, total: int) -> None: ...
+
+    def step(self) -> bool:
+        """A step is done; True where the loop is to end."""
+        ...
+
+    def end(self) -> None: ...
 
 
 class _Stderr(logging.Handler):
@@ -74,18 +88,72 @@ def stage(name: str) -> Iterator[None]:
     log(f"{name}: {time.perf_counter() - begin:.2f} s")
 
 
+@contextmanager
+def following(follower: Follower) -> Iterator[None]:
+    """Loops inside tell their steps to the follower."""
+    token = _follower.set(follower)
+    try:
+        yield
+    finally:
+        _follower.reset(token)
+
+
+class Steps:
+    """The steps of a loop, told to whoever follows the fit; loops inside it are not told."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self._told = _follower.get()
+        self._left = total
+        if self._told is not None:
+            self._token = _follower.set(None)
+            self._told.begin(name, total)
+
+    def done(self, count: int = 1) -> bool:
+        """So many more steps are done; True where the follower wants the loop to end."""
+        stop = False
+        for _ in range(min(count, self._left) if self._told is not None else 0):
+            self._left -= 1
+            stop |= self._told.step()  # type: ignore[union-attr]
+        return stop
+
+    def close(self) -> None:
+        """The loop is over."""
+        if self._told is not None:
+            self._told.end()
+            _follower.reset(self._token)
+            self._told = None
+
+
 class Progress:
-    """How far a loop is: a line every few seconds, and one at its end."""
+    """How far a loop is: a bar on a terminal where tqdm is installed, else a line every few seconds; one at its end."""
 
     def __init__(self, name: str, total: int, unit: str = "") -> None:
         self._name, self._total, self._unit = name, total, f" {unit}" if unit else ""
         self._begin = self._said = time.perf_counter()
+        self._bar = _bar(name, total)
 
     def __call__(self, done: int, note: str = "") -> None:
         """So many are done; a note is put at the end of the line."""
         now = time.perf_counter()
+        if self._bar is not None:
+            self._bar.set_postfix_str(note.lstrip(", "), refresh=False)
+            self._bar.update(done - self._bar.n)
+            if done < self._total:
+                return
+            self._bar.close()
         if done < self._total and now - self._said < _SECONDS:
             return
         self._said, taken = now, now - self._begin
         left = f", about {taken * (self._total - done) / done:.0f} s to go" if done < self._total else ""
         log(f"{self._name}: {done} of {self._total}{self._unit}, {taken:.1f} s{left}{note}")
+
+
+def _bar(name: str, total: int) -> Any:
+    """A bar of tqdm's on stderr, None where that is no terminal or tqdm is not installed."""
+    if not stages() or not getattr(sys.stderr, "isatty", bool)():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, desc=f"{_state.get()[1]}: {name}", file=sys.stderr, leave=False, mininterval=0.2)

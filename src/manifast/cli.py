@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "manifast") -> int:
     options = _parser(prog).parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _say_warning
+        warnings.showwarning = _say_warning  # type: ignore[assignment]
         try:
             return int(options.run(options))
         except (ValueError, OSError, ImportError, MemoryError) as problem:
@@ -156,13 +156,13 @@ def _transform(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from manifast.model_selection import compare
+    from manifast import model_selection
 
     if options.html:
         check_output(options.html, ".html")
     table = _table(options)
     methods = None if options.methods is None else [name.strip() for name in options.methods.split(",")]
-    found = compare(table.X, table.labels, methods, options.folds, verbose=options.verbose)
+    found: Any = model_selection.compare(table.X, table.labels, methods, options.folds, verbose=options.verbose)
     print(found)
     if options.html:
         from manifast.page import comparison_page

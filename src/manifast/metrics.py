@@ -325,7 +325,7 @@ def subspace_distance(U: Any, V: Any) -> float:
     _same_shape(one, other, ("U", "V"))
     bases = [_basis(one, "U"), _basis(other, "V")]
     rest = bases[1] - bases[0] @ (bases[0].T @ bases[1])
-    return float(min(1.0, np.linalg.norm(rest, 2) ** 2))
+    return min(1.0, float(np.linalg.norm(rest, 2)) ** 2)
 
 
 def _basis(columns: Array, name: str) -> Array:
@@ -350,7 +350,8 @@ def _faithful(space: Any, other: Any, m: int, n: int, largest: int) -> Array:
     left = np.bincount(np.where(late & (ranks <= largest), ranks, 0).ravel(), minlength=largest + 1)[1:]
     total = (np.where(late, ranks, 0).sum(axis=0) - left * k).cumsum()
     count = (late.sum(axis=0) - left).cumsum()
-    return 1.0 - (total - k * count) * (2.0 / (m * k * (2.0 * n - 3.0 * k + 1.0)))
+    scale = 2.0 / (m * k * (2.0 * n - 3.0 * k + 1.0))
+    return np.asarray(1.0 - (total - k * count) * scale)
 
 
 def _at(n_neighbors: Any, largest: int, why: str, curve: Callable[[int], Array]) -> Any:

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from manifast._labels import labelled_part, read_labels, score_labelled, take_rows
+from manifast._links import Documented
 from manifast._validation import Array, as_count, whole_or_not_at_all
 
 __all__ = ["LabeledRows", "LabeledSplit", "labeled_scorer"]
@@ -150,7 +151,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class LabeledRows(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LabeledRows(Documented, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that is fitted to the rows that have a label, and not told of the others.
 
     Put it at the end of a pipeline after a semi-supervised embedding: the embedding learns from all rows, the

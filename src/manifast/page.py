@@ -62,7 +62,7 @@ def _embedded(comparison: Any, X: Array, y: Any) -> tuple[str, Array, Any]:
         return comparison.best_name_, np.asarray(found), shown
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if y is not None and len(labelled_part(y)[0]) == len(X) and len(np.unique(shown)) > 2:
+        if shown is not None and len(labelled_part(y)[0]) == len(X) and len(np.unique(shown)) > 2:
             return "LFDA", embeddings.LFDA(2).fit_transform(X, y), shown
         return "LaplacianEigenmaps", embeddings.LaplacianEigenmaps(2).fit_transform(X), shown
 

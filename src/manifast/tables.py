@@ -105,8 +105,8 @@ def write_table(file: Any, table: Table) -> None:
     if kind == ".npy":
         np.save(path, table.X)
     elif kind == ".npz":
-        more = {} if table.ids is None else {table.id_name: table.ids}
-        np.savez(path, X=table.X, columns=np.array(names), **more)
+        parts: dict[str, Any] = {"X": table.X, "columns": np.array(names)}
+        np.savez(path, **parts if table.ids is None else parts | {table.id_name: table.ids})
     elif kind in (".csv", ".tsv"):
         with path.open("w", newline="") as stream:
             writer = csv.writer(stream, delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")

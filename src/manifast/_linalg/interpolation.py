@@ -16,7 +16,7 @@ from manifast._gram import median_of_squares
 from manifast._linalg import dense
 from manifast._linalg.copies import unique_rows
 from manifast._linalg.davidson import shifted_product, smallest_coefficients
-from manifast._progress import log, stages
+from manifast._progress import Steps, log, stages
 from manifast._validation import Array
 from manifast.kernels import sq_distances
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm
@@ -225,6 +225,7 @@ def alternate(
     leap: tuple[float, float] | None = None  # the plain step, and what it reaches at least
     values, coef, Y = problem.embed(mu2, sigma, d, start)
     settled = candidates is None
+    steps = Steps("steps of the width", max_iter + 1)
     for step in range(max_iter + 1):
         objective = float(values.sum() + mu3 / sigma**2)
         if leap is not None and objective > leap[1]:
@@ -234,6 +235,7 @@ def alternate(
         objectives.append(objective)
         if stages():
             log(f"step {step}, sigma {sigma:.4g}, objective {objective:.8g}")
+        settled |= steps.done()
         if settled or candidates is None or step == max_iter:
             break
         now = float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
@@ -249,6 +251,7 @@ def alternate(
         sigma, start = target, np.hstack([Y, problem.start])
         sigmas.append(sigma)
         values, coef, Y = problem.embed(mu2, sigma, d, start)
+    steps.close()
     image = fix_signs(Y)
     turned = np.where(np.einsum("ij,ij->j", image, Y) < 0, -1.0, 1.0)
     return Fit(values, image, problem.interpolator.spread(coef) * turned, sigma, objectives, sigmas, settled)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifast._dask import over_blocks
 from manifast._labels import Labels, read_labels
+from manifast._links import Documented
 from manifast._progress import stage, verbosity
 from manifast._sparse import checked_sparse
 from manifast._threads import one_blas_thread
@@ -53,7 +54,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     }
 
 
-class RowEstimator(BaseEstimator):  # type: ignore[misc]
+class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
     """Base of everything fitted to rows X: how they are checked, and brought into the range where squares are safe."""
 
     _sparse = False  # whether rows may be a sparse matrix

@@ -15,11 +15,12 @@ from manifast import objectives
 from manifast._labels import Labels
 from manifast._linalg.condensed import Condensed, mean_degree, shifted, unit
 from manifast._linalg.systems import PenalizedSystem
-from manifast._progress import Progress, stage, stages
+from manifast._progress import Progress, Steps, stage, stages
 from manifast._rows import Rows
 from manifast._validation import Array, as_count, as_positive
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._callbacks import FollowedFit
 from manifast.embeddings.composed import Composed, choice
 from manifast.graphs import mean_sq_distance
 from manifast.maps import LinearMap
@@ -188,7 +189,7 @@ class ElasticEmbedding(Elastic):
         return self._regression(as_positive(self.mu, "mu"), as_positive(self.gamma, "gamma"))
 
 
-class ElasticEmbeddingCV(Elastic):
+class ElasticEmbeddingCV(FollowedFit, Elastic):
     """Elastic embedding with its weights, kernel width and dimensions chosen by validation on the labelled rows.
 
     In turn a part of the labels is hidden, and found again by the nearest of the other labelled rows in the embedding.
@@ -341,7 +342,8 @@ class ElasticEmbeddingCV(Elastic):
         """λ, μ, γ, the number of the kernel, the best dimensions for these and their score."""
         dimensions, hidden = splits[0].dimensions, sum(split.count for split in splits)
         done, top = 0, 0.0
-        report = Progress("choices of weights", len(kernels) * len(mus) * len(gammas) * len(lams))
+        total = len(kernels) * len(mus) * len(gammas) * len(lams)
+        report, steps = Progress("choices of weights", total), Steps("choices of weights", total)
         for at, kernel in enumerate(kernels):
             for mu, gamma, problem in self._regressions(rows, y, L, kernel, mus, gammas):
                 curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / hidden
@@ -351,6 +353,10 @@ class ElasticEmbeddingCV(Elastic):
                 done, top = done + len(lams), max(top, float(curves.max()))
                 if stages():
                     report(done, f", best score {top:.4f}")
+                if steps.done(len(lams)):
+                    steps.close()
+                    return
+        steps.close()
 
     def _kernels(self, rows: Rows) -> list[float | None]:
         """Widths of the kernel to choose from, in units of the scaled rows; None where there is no width to choose."""

@@ -13,11 +13,12 @@ from manifast._labels import Labels
 from manifast._linalg.interpolation import Interpolator
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._lipschitz import rbf_lipschitz
-from manifast._progress import log
+from manifast._progress import Steps, log
 from manifast._rows import Rows
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._callbacks import FollowedFit
 from manifast.embeddings.composed import Composed, choice
 from manifast.kernels import knn
 from manifast.smoothers import Gaussian, Smoother
@@ -29,7 +30,7 @@ _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a v
 _DIMENSIONS = 10  # by default at most
 
 
-class NSSE(Composed, SupervisedEmbedding):
+class NSSE(FollowedFit, Composed, SupervisedEmbedding):
     """Nonlinear supervised smooth embedding (Örnek and Vural 2018): embedding, width and interpolator learnt together.
 
     Minimises tr(Y'L_wY) - mu1 tr(Y'L_bY) + mu2 tr(Y'Ψ^-2 Y) + mu3/σ² subject to Y'Y = I (10) in turn over Y and σ: rows
@@ -256,8 +257,12 @@ class NSSECV(NSSE):
             as_count(d, "n_components", maximum=most, why=why)
         chosen = {name: values[len(values) // 2] for name, values in candidates.items()}
         errors: dict[tuple[Any, ...], Array] = {}
-        for _ in range(as_count(self.n_rounds, "n_rounds")):
-            for name in (name for name in candidates if len(candidates[name]) > 1):
+        rounds = as_count(self.n_rounds, "n_rounds")
+        open_names = [name for name in candidates if len(candidates[name]) > 1]
+        steps = Steps("choices of weights", rounds * sum(len(candidates[name]) for name in open_names))
+        stop = False
+        for _ in range(rounds):
+            for name in open_names if not stop else ():
                 trials = [chosen | {name: value} for value in candidates[name]]
                 for trial in trials:
                     key = tuple(trial.values())
@@ -265,7 +270,9 @@ class NSSECV(NSSE):
                         errors[key] = np.array([split.error(self._model(trial)) for split in splits])
                         if self.verbose:
                             log(f"{trial}: error {errors[key].mean():.4f}")
+                    stop = steps.done() or stop
                 chosen = min(trials, key=lambda trial: float(errors[tuple(trial.values())].mean()))
+        steps.close()
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())

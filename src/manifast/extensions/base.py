@@ -10,13 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from manifast._dask import over_blocks
+from manifast._links import Documented
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
 from manifast.graphs import as_rows
 from manifast.maps import Map
 
 
-class Extension(BaseEstimator, ABC):  # type: ignore[misc]
+class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     """What all extensions share. `map_`, the fitted map, does the work: see `manifast.maps`."""
 
     map_: Map

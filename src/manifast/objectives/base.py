@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from manifast._labels import Labels
 from manifast._linalg.condensed import Margins
+from manifast._links import Documented
 from manifast._rows import Rows
 from manifast._validation import Array, as_count
 from manifast.extensions import LatentVariable
@@ -117,7 +118,7 @@ class Objective:
         return other
 
 
-class ObjectiveBuilder(BaseEstimator, ABC):  # type: ignore[misc]
+class ObjectiveBuilder(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     """An objective with its own parameters; a subclass says how (A, B) follow from rows and labels.
 
     `build` is all that a new objective must define. Parameters are those of its constructor, as in scikit-learn: a grid

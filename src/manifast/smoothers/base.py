@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
 
+from manifast._links import Documented
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.maps import Map
@@ -29,7 +30,7 @@ class Penalizing(Protocol):
         """The map f with f(x_i) ≈ y_i."""
 
 
-class Smoother(BaseEstimator, ABC):  # type: ignore[misc]
+class Smoother(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     """A smoother with its own parameters; a grid search reaches them as `smoother__name`.
 
     `prepare` is all that a new smoother must define: it gives a `Penalizing` object for these rows, or one of the two
