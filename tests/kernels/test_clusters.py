@@ -255,23 +255,3 @@ def test_bad_rows():
     for X in ([[1.0, np.nan], [0.0, 1.0]], [[np.inf], [0.0]], np.zeros((1, 3)), np.zeros(3)):
         with pytest.raises(ValueError, match="X must"):
             approximate_knn(X, 1)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("wait", [0.3, 1.5, 3.0])
-def test_ctrl_c(seconds_to_interrupt, wait):
-    code = """
-import signal, sys, time
-import numpy as np
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from manifast.kernels import approximate_knn
-X = np.random.default_rng(0).standard_normal((300_000, 60)).astype(np.float32)
-print("ready", flush=True)
-try:
-    approximate_knn(X, 30, recall=1.0)
-except KeyboardInterrupt:
-    print(time.time(), flush=True)
-else:
-    sys.exit("the call was not interrupted")
-"""
-    assert seconds_to_interrupt(code, wait=wait) < 1

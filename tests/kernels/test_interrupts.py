@@ -15,7 +15,16 @@ from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast._linalg.sparse_cholesky import SparseCholesky
 from manifast._local import alignment_matrix, barycenter_weights, hessian_matrix, lle_matrix, modified_lle_matrix
 from manifast._paths import shortest_paths
-from manifast.kernels import gaussian, knn, l1_code, laplacian, neighbor_graph, rbf_apply, sq_distances
+from manifast.kernels import (
+    approximate_knn,
+    gaussian,
+    knn,
+    l1_code,
+    laplacian,
+    neighbor_graph,
+    rbf_apply,
+    sq_distances,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1500, 200))
@@ -46,6 +55,7 @@ KERNELS = {
     "rbf_apply": (lambda threads: rbf_apply(X, X, X[:, :4], sigma=9.0, n_threads=threads), 1500**2 * 200, 2e7),
     "brute force": (lambda threads: knn(X, 10, algorithm="brute", n_threads=threads)[1], 1500**2 * 200, 1e7),
     "tree": (lambda threads: knn(POINTS, 10, algorithm="tree", n_threads=threads)[1], 20000, 100),
+    "clusters": (lambda threads: approximate_knn(POINTS, 10, n_threads=threads)[1], 20000, 5),
     "l1_code": (lambda threads: l1_code(ROWS, ATOMS, n_threads=threads)[0].toarray(), 40, 1),
     "alignment_matrix": (lambda threads: alignment_matrix(POINTS[:2000], CLIQUES, dim=3,
                                                           n_threads=threads).toarray(), 2000, 50),

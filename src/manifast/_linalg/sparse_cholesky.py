@@ -100,7 +100,7 @@ class SparseCholesky:
             Where the matrix is not positive definite, as far as rounding can tell.
         """
         if not self.feasible:
-            raise ValueError("factor must take at most max_flops operations. Got one that takes more: raise it.")
+            raise ValueError("factor must take at most max_flops operations. Got more: raise max_flops.")
         matrix = self._matrix
         if A is not None and A is not matrix:
             given = _as_symmetric(A)
