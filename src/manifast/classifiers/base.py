@@ -72,6 +72,7 @@ class GraphClassifier(ScoreClassifier):
     """Base of label propagation: it finds the graph of the training rows, and keeps their scores and classes."""
 
     _unlabelled = True
+    _weighs_graph = False  # whether the Laplacian is one term of a sum
 
     def fit(self, X: Any, y: Any) -> GraphClassifier:
         """Learn from the rows X and their labels y; -1, NaN, None and pandas' NA mean that a row is unlabelled."""
@@ -100,11 +101,13 @@ class GraphClassifier(ScoreClassifier):
         self.__dict__.pop("graph_recall_", None)  # of a fit with other parameters
         if not isinstance(self.graph, str):
             W = without_diagonal(given_graph(self.graph, X.shape[0]))
-            self._width = heat_width(X, self._in_units(self.beta, 2))
+            self._width = heat_width(X, "local" if self.beta is None else self._in_units(self.beta, 2), distances=())
         elif self.graph == "precomputed":
             W = without_diagonal(given_graph(X, X.shape[0], "X"))
         elif self.graph in GRAPHS:
-            choice = GraphChoice(self.graph, self.n_neighbors, self.beta, neighbors=self.neighbors)
+            choice = GraphChoice(
+                self.graph, self.n_neighbors, self.beta, neighbors=self.neighbors, unit=self._weighs_graph
+            )
             rows = Rows(X, self._exponent)
             W, self._width = choice.weights(rows)
             self.__dict__.update(rows.recall)

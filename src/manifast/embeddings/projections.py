@@ -58,8 +58,9 @@ class LPP(Projecting):
         Of the polynomial kernel (x·y + coef0)^degree.
     affinity : {"heat", "binary"}, default "heat"
         Weights of the neighbour graph.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
     metric : {"euclidean", "cosine"}, default "euclidean"
@@ -102,7 +103,7 @@ class LPP(Projecting):
         degree: int = 3,
         coef0: float = 1.0,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = "local",
         constraint: str = "degree",
         metric: str = "euclidean",
         connect: bool = True,
@@ -322,8 +323,9 @@ class SpectralRegression(Composed):
         Of the polynomial kernel (x·y + coef0)^degree.
     affinity : {"heat", "binary"}, default "heat"
         Weights of the neighbour graph.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
     metric : {"euclidean", "cosine"}, default "euclidean"
@@ -367,7 +369,7 @@ class SpectralRegression(Composed):
         degree: int = 3,
         coef0: float = 1.0,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = "local",
         constraint: str = "degree",
         metric: str = "euclidean",
         connect: bool = True,
