@@ -21,7 +21,7 @@ LAYERS = [
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],
     ["_neighbors"],
     ["_rows", "maps"],
-    ["smoothers", "extensions"],
+    ["smoothers", "extensions", "_whitening"],
     ["objectives"],
     ["solve"],
     ["embeddings"],

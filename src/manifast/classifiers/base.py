@@ -20,7 +20,10 @@ from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
 from manifast.embeddings._base import RowEstimator
+from manifast.embeddings._metric import ClassMetric, class_folds
 from manifast.graphs import distances_of, given_graph, heat_width
+
+__all__ = ["GRAPHS", "ClassMetric", "GraphClassifier", "ScoreClassifier", "class_folds", "in_bounds", "visible_ridge"]
 
 GRAPHS = ("heat", "binary", "full", "l1")  # graphs made from the rows
 
@@ -39,7 +42,7 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
             labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
             self.classes_ = labels.classes
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
-                self._learn(X, labels)
+                self._learn(self._measure(X, labels), labels)
         return self
 
     @over_blocks
@@ -56,7 +59,7 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
 
     def _checked_scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._measure_new(self._validate(X, reset=False))
         return self._scores(X).astype(X.dtype, copy=False)
 
     @abstractmethod

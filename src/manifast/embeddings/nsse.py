@@ -18,6 +18,7 @@ from manifast._rows import Rows
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice
 from manifast.kernels import knn
 from manifast.smoothers import Gaussian, Smoother
@@ -29,7 +30,7 @@ _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a v
 _DIMENSIONS = 10  # by default at most
 
 
-class NSSE(Composed, SupervisedEmbedding):
+class NSSE(ClassMetric, Composed, SupervisedEmbedding):
     """Nonlinear supervised smooth embedding (Örnek and Vural 2018): embedding, width and interpolator learnt together.
 
     Minimises tr(Y'L_wY) - mu1 tr(Y'L_bY) + mu2 tr(Y'Ψ^-2 Y) + mu3/σ² subject to Y'Y = I (10) in turn over Y and σ: rows
@@ -57,6 +58,9 @@ class NSSE(Composed, SupervisedEmbedding):
         None is the complete graph inside each class.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances; those after whitening by the shrunk covariance inside the classes, which suits faces under
+        changing light; or of the two the one that makes fewer 1-NN errors on held-out rows, in 5 folds.
     max_iter : int, default 20
         Steps of the width at most.
     tol : float, default 1e-2
@@ -105,6 +109,7 @@ class NSSE(Composed, SupervisedEmbedding):
         relative: bool = True,
         n_neighbors: int | None = None,
         beta: Any = "mean",
+        metric: str = "euclidean",
         max_iter: int = 20,
         tol: float = 1e-2,
         verbose: bool = False,
@@ -119,6 +124,7 @@ class NSSE(Composed, SupervisedEmbedding):
         self.relative = relative
         self.n_neighbors = n_neighbors
         self.beta = beta
+        self.metric = metric
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
@@ -177,7 +183,7 @@ class NSSECV(NSSE):
     sigma_grid : sequence of floats or None, default None
         Candidates for the width in the splits, in medians or absolute as `relative` says; None is 24 from 0.3 to 6
         medians. The final fit brackets and refines the width unless a grid is given.
-    sigma, sigma_init, relative, n_neighbors, beta, max_iter, tol
+    sigma, sigma_init, relative, n_neighbors, beta, metric, max_iter, tol
         As in `NSSE`.
     random_state : int, default 0
         Of the splits.
@@ -220,6 +226,7 @@ class NSSECV(NSSE):
         relative: bool = True,
         n_neighbors: int | None = None,
         beta: Any = "mean",
+        metric: str = "euclidean",
         max_iter: int = 20,
         tol: float = 1e-2,
         random_state: int = 0,
@@ -238,6 +245,7 @@ class NSSECV(NSSE):
         self.relative = relative
         self.n_neighbors = n_neighbors
         self.beta = beta
+        self.metric = metric
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -248,7 +256,7 @@ class NSSECV(NSSE):
         if self.n_neighbors is not None:
             as_count(self.n_neighbors, "n_neighbors")
         check_room(X.shape[0], 4, LANDMARKS)
-        rows = Rows(X, self._exponent)
+        rows = Rows(X, self._row_exponent)
         splits = [Split.of(rows, y, *parts) for parts in self._splits(y)]
         most = min(len(split.interpolator.roots) for split in splits)
         for d in candidates["n_components"]:
@@ -283,7 +291,7 @@ class NSSECV(NSSE):
 
     def _model(self, parameters: dict[str, Any]) -> NSSE:
         """One candidate."""
-        return choice(NSSE, self, verbose=False, **parameters)
+        return choice(NSSE, self, verbose=False, metric="euclidean", **parameters)  # of rows in the metric
 
     def _candidates(self, y: Labels) -> dict[str, list[Any]]:
         candidates: dict[str, list[Any]] = {}

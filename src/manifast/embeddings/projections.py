@@ -9,6 +9,7 @@ from manifast._labels import Labels
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice, refuse_precomputed
 from manifast.smoothers import KernelProjection, KernelRidge, Projection, Ridge, Smoother
 from manifast.solve import Solution
@@ -418,7 +419,7 @@ class SpectralRegression(Composed):
         super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
 
 
-class Discriminating(Projecting, SupervisedEmbedding):
+class Discriminating(ClassMetric, Projecting, SupervisedEmbedding):
     """Base of projections by labels, whose ridge is relative to the scatter within classes."""
 
     _sparse = False
@@ -450,6 +451,8 @@ class LDE(Discriminating):
         Weights of both graphs.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     sigma : float or None, default None
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
@@ -487,6 +490,7 @@ class LDE(Discriminating):
         ridge: float = 0.1,
         affinity: str = "heat",
         beta: Any = "mean",
+        metric: str = "euclidean",
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
@@ -498,6 +502,7 @@ class LDE(Discriminating):
         self.ridge = ridge
         self.affinity = affinity
         self.beta = beta
+        self.metric = metric
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
@@ -530,6 +535,8 @@ class LFDA(Discriminating):
         exp(-d_ij²/(s_i s_j)) with the local scales s of both rows, as in the paper, or the heat weights exp(-d²/beta).
     beta : "mean" or float, default "mean"
         Width of the heat weights; "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     sigma : float or None, default None
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
@@ -567,6 +574,7 @@ class LFDA(Discriminating):
         ridge: float = 0.1,
         affinity: str = "local",
         beta: Any = "mean",
+        metric: str = "euclidean",
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
@@ -578,6 +586,7 @@ class LFDA(Discriminating):
         self.ridge = ridge
         self.affinity = affinity
         self.beta = beta
+        self.metric = metric
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
