@@ -20,10 +20,19 @@ from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
 from manifast.embeddings._base import RowEstimator
-from manifast.embeddings._metric import ClassMetric, class_folds
+from manifast.embeddings._metric import ClassMetric, class_folds, preferred
 from manifast.graphs import distances_of, given_graph, heat_width
 
-__all__ = ["GRAPHS", "ClassMetric", "GraphClassifier", "ScoreClassifier", "class_folds", "in_bounds", "visible_ridge"]
+__all__ = [
+    "GRAPHS",
+    "ClassMetric",
+    "GraphClassifier",
+    "ScoreClassifier",
+    "class_folds",
+    "in_bounds",
+    "preferred",
+    "visible_ridge",
+]
 
 GRAPHS = ("heat", "binary", "full", "l1")  # graphs made from the rows
 

@@ -20,7 +20,7 @@ from manifast._progress import log, stages
 from manifast._validation import Array, as_count
 from manifast._warnings import warn
 from manifast._whitening import whitening
-from manifast.classifiers.base import ClassMetric, ScoreClassifier, class_folds
+from manifast.classifiers.base import ClassMetric, ScoreClassifier, class_folds, preferred
 from manifast.extensions import choose_by_loo, interpolate, merge_copies, rbf_candidates
 from manifast.kernels import gaussian
 from manifast.maps import KernelMap
@@ -134,8 +134,9 @@ class RBFDiscriminant(ClassMetric, ScoreClassifier):
             return "euclidean"
         if stages():
             log(f"errors of held-out rows: {plain.errors:g} in the Euclidean metric, {within.errors:g} within classes")
-        self._chosen = within if within.errors < plain.errors else None
-        return "euclidean" if self._chosen is None else "within"
+        metric = preferred(plain.errors, within.errors)
+        self._chosen = within if metric == "within" else None
+        return metric
 
     def _in_folds(self, X: Array, labels: Labels, metric: str) -> Choice | None:
         """Width and ridge by rows that were held out of the whitening too; None where no row can be held out."""

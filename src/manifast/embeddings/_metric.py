@@ -47,7 +47,7 @@ class ClassMetric:
         return self._exponent if self._whitening is None else 0  # type: ignore[attr-defined]
 
     def _better_metric(self, X: Array, labels: Labels) -> str:
-        """The metric of fewer errors on rows held out of everything, the whitening too; Euclidean where they tie."""
+        """The metric of fewer errors on rows held out of everything, the whitening too."""
 
         def error(metric: str, train: Array, held: Array) -> float:
             model = clone(self).set_params(metric=metric, **({"verbose": False} if hasattr(self, "verbose") else {}))
@@ -64,7 +64,7 @@ class ClassMetric:
 
 
 def better_metric(labels: Labels, error: Callable[[str, Array, Array], float]) -> str:
-    """ "within" where it makes fewer errors(metric, train, held) over the folds than "euclidean"."""
+    """The metric to prefer by the sums of error(metric, train, held) over the folds."""
     total = {"euclidean": 0.0, "within": 0.0}
     try:
         with warnings.catch_warnings():
@@ -77,7 +77,12 @@ def better_metric(labels: Labels, error: Callable[[str, Array, Array], float]) -
         return "euclidean"
     if stages():
         log(f"errors of held-out rows: {total['euclidean']:g} in the Euclidean metric, {total['within']:g} within")
-    return "within" if total["within"] < total["euclidean"] else "euclidean"
+    return preferred(total["euclidean"], total["within"])
+
+
+def preferred(plain: float, within: float) -> str:
+    """ "within" where it makes fewer errors by more than half of what chance explains: it is the riskier metric."""
+    return "within" if plain - within > 0.5 * np.sqrt(plain + within) else "euclidean"
 
 
 def class_folds(labels: Labels, folds: int, most: int = _VALIDATED) -> Iterator[tuple[Array, Array]]:

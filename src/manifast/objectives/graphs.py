@@ -164,7 +164,8 @@ class Laplacian(ObjectiveBuilder):
         if self.affinity == "precomputed":
             return AffinityMean(Y, finite_factors(values))
         links, width = self._links(), objective.source.width
-        weights, beta = ("binary" if self.affinity == "binary" else "heat"), "local" if isinstance(width, np.ndarray) else width
+        weights = "binary" if self.affinity == "binary" else "heat"
+        beta = "local" if isinstance(width, np.ndarray) else width
         natural = Nystrom(n_neighbors=links, beta=beta, weights=weights, metric=rows.metric)
         return natural._learn(rows.features, Y, values, links, width)
 
