@@ -161,8 +161,8 @@ def test_local_widths_of_any_scale_and_density(rng):
     assert (knn_graph([[0.0], [2.0]], 1).data == np.exp(-4.0)).all()
 
 
-@pytest.mark.parametrize("call", [lambda X: graphs.full_graph(X, beta="local"),
-                                  lambda X: graphs.class_graphs(X, np.arange(9) % 2, beta="local")])
+@pytest.mark.parametrize("call", [lambda X: full_graph(X, beta="local"),
+                                  lambda X: class_graphs(X, np.arange(9) % 2, beta="local")])
 def test_local_widths_are_for_neighbour_graphs(rng, call):
     with pytest.raises(ValueError, match=r"beta must be 'mean' or a positive number. Got 'local'"):
         call(rng.standard_normal((9, 2)))

@@ -179,7 +179,7 @@ def test_cosine_does_not_see_lengths(rng):
 @pytest.mark.parametrize("metric", METRICS)
 def test_graphs_of_every_metric(rng, metric, weights):
     X = rows_of(rng)
-    D, arguments = all_distances(X, metric), {"weights": weights, "metric": name_of(metric)}
+    D, arguments = all_distances(X, metric), {"weights": weights, "beta": "mean", "metric": name_of(metric)}
     width = (D**2).sum() / (60 * 59)
     value = {"heat": np.exp(-(D**2) / width), "binary": np.ones_like(D), "distance": D}[weights]
 
