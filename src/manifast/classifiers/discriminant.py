@@ -268,11 +268,11 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
     >>> from sklearn.datasets import load_digits
     >>> from manifast import RBFDiscriminantCV
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = RBFDiscriminantCV().fit(X[:300], y[:300])
-    >>> model.score(X[300:], y[300:]) > 0.95
+    >>> model = RBFDiscriminantCV().fit(X[:500], y[:500])
+    >>> model.score(X[500:], y[500:]) > 0.95
     True
-    >>> model.transform(X[300:]).shape
-    (1497, 9)
+    >>> model.transform(X[500:]).shape
+    (1297, 9)
     """
 
     _stored: ClassVar[dict[str, str]] = RBFDiscriminant._stored | {"embedding_map_": "map"}
