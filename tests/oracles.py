@@ -30,7 +30,21 @@ def heat_graph(X, k, beta, mode="union"):
     for i in range(n):
         listed[i, N[i]] = True
     joined = listed | listed.T if mode == "union" else listed & listed.T
+    if isinstance(beta, str):
+        widths = local_widths(D)
+        beta = np.sqrt(np.outer(widths, widths))
     return np.where(joined, np.exp(-D / beta), 0.0)
+
+
+def local_widths(D):
+    """A quarter of the mean squared distance of each row to its five nearest others, itself on the diagonal of D."""
+    return np.array([0.25 * np.sort(np.delete(row, i))[:5].mean() for i, row in enumerate(D)])
+
+
+def unit_graph(X, k):
+    """The local heat graph, divided by the median weight of its edges."""
+    W = heat_graph(X, k, "local")
+    return W / np.median(W[W > 0])
 
 
 def laplacian_eigenmaps(W, d):

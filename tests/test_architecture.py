@@ -17,11 +17,11 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     ["_core", "_warnings", "_progress", "_links", "_version"],
     ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
-    ["_labels", "kernels", "_ranks", "_lipschitz"],
+    ["_labels", "kernels", "_ranks", "_lipschitz", "_widths"],
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],
     ["_neighbors"],
     ["_rows", "maps"],
-    ["smoothers", "extensions"],
+    ["smoothers", "extensions", "_whitening"],
     ["objectives"],
     ["solve"],
     ["embeddings"],

@@ -121,6 +121,53 @@ def test_knn_graph(rng, weights, mode, beta, dtype):
     check(knn_graph(X, weights=weights, beta=beta, mode=mode, neighbors=lists), pattern, expected, dtype)
 
 
+def local_weights(X):
+    squares = distances(X) ** 2
+    widths = [0.25 * np.mean([s for s in np.sort(row)[1:6] if s > 0] or [np.nan]) for row in squares]
+    widths = np.where(np.isnan(widths), np.nanmin(widths), widths)
+    return np.exp(-squares / np.sqrt(np.outer(widths, widths)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_local_widths(rng, dtype, k):
+    X = rng.standard_normal((60, 3)).astype(dtype) * np.geomspace(1, 3, 60)[:, None].astype(dtype)
+    X[7] = X[20]  # a copy does not count
+    X[30:36] = X[40]  # nothing but copies: the smallest width of the others
+    expected = local_weights(X)
+    G = knn_graph(X, k)
+    tolerance = 2e-4 if dtype == np.float32 else 1e-12
+    rows, columns = G.nonzero()
+    np.testing.assert_allclose(G.toarray()[rows, columns], expected[rows, columns], rtol=tolerance, atol=1e-13)
+    assert G.dtype == dtype
+    assert (G.toarray() == G.toarray().T).all()
+    pattern = (others(X) <= 0.9) & ~np.eye(60, dtype=bool)
+    found = radius_graph(X, 0.9).toarray()
+    np.testing.assert_allclose(found, np.where(pattern, expected, 0), rtol=tolerance, atol=1e-13)
+    lists = knn(X, max(k, 5))
+    again = knn_graph(X, neighbors=lists)
+    np.testing.assert_array_equal(again.toarray(), knn_graph(X, max(k, 5)).toarray())
+
+
+def test_local_widths_of_any_scale_and_density(rng):
+    X = rng.standard_normal((50, 2))
+    for scale in (2.0**-400, 2.0**400):
+        np.testing.assert_allclose(knn_graph(X * scale, 6).toarray(), knn_graph(X, 6).toarray(), rtol=1e-12)
+    X[0] = 1e6  # far from all others: its edges are faint, and still there
+    W = knn_graph(X, 6)
+    assert W.data.min() >= 9e-14
+    assert n_components(W) == 1
+    assert (knn_graph(np.zeros((7, 2)), 3).data == 1).all()
+    assert (knn_graph([[0.0], [2.0]], 1).data == np.exp(-4.0)).all()
+
+
+@pytest.mark.parametrize("call", [lambda X: full_graph(X, beta="local"),
+                                  lambda X: class_graphs(X, np.arange(9) % 2, beta="local")])
+def test_local_widths_are_for_neighbour_graphs(rng, call):
+    with pytest.raises(ValueError, match=r"beta must be 'mean' or a positive number. Got 'local'"):
+        call(rng.standard_normal((9, 2)))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunk", [250, 1 << 22])
 def test_sparse_neighbours_are_the_dense_ones(rng, monkeypatch, dtype, chunk):
@@ -155,7 +202,7 @@ def test_radius_graph(rng, monkeypatch, weights, dtype, chunk):
     X[7] = X[20]
     pattern = others(X) <= 1.1
     assert not pattern.any(axis=1).all()
-    G = radius_graph(X, 1.1, weights=weights)
+    G = radius_graph(X, 1.1, weights=weights, beta="mean")
     check(G, pattern, weigh(distances(X), weights, mean_of_pairs(X)), dtype)
 
 
@@ -413,7 +460,7 @@ X3 = np.array([[0.0], [1.0], [3.0]])
         (lambda: knn_graph(X3, 0), "n_neighbors must be"),
         (lambda: knn_graph(X3, 1.5), "n_neighbors must be"),
         (lambda: knn_graph(X3, 1, weights="cosine"), "weights must be 'heat', 'binary' or 'distance'"),
-        (lambda: knn_graph(X3, 1, beta="median"), "beta must be 'mean' or a positive number"),
+        (lambda: knn_graph(X3, 1, beta="median"), "beta must be 'local', 'mean' or a positive number"),
         (lambda: knn_graph(X3, 1, beta=0), "beta must be a positive"),
         (lambda: knn_graph(X3, 1, mode="both"), "mode must be"),
         (lambda: knn_graph(X3 * np.nan, 1), "X must be finite"),

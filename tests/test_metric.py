@@ -179,7 +179,7 @@ def test_cosine_does_not_see_lengths(rng):
 @pytest.mark.parametrize("metric", METRICS)
 def test_graphs_of_every_metric(rng, metric, weights):
     X = rows_of(rng)
-    D, arguments = all_distances(X, metric), {"weights": weights, "metric": name_of(metric)}
+    D, arguments = all_distances(X, metric), {"weights": weights, "beta": "mean", "metric": name_of(metric)}
     width = (D**2).sum() / (60 * 59)
     value = {"heat": np.exp(-(D**2) / width), "binary": np.ones_like(D), "distance": D}[weights]
 
@@ -298,8 +298,7 @@ def test_projections_of_graphs_by_cosine(rng, model, kernel):
     D = cosine_distances(X)
     lists = plain_nearest(D + np.diag(np.full(70, np.inf)), 8)
     model = clone(model).set_params(kernel=kernel, metric="cosine").fit(X)
-    width = (D**2).sum() / (70 * 69)
-    expected = clone(model).set_params(metric="euclidean", neighbors=lists, beta=width).fit(X)
+    expected = clone(model).set_params(metric="euclidean", neighbors=lists).fit(X)  # local widths of the lists
     oracles.same_columns(model.embedding_, expected.embedding_, 1e-7)
     np.testing.assert_allclose(model.transform(X[:9]), model.embedding_[:9], atol=1e-9)
 

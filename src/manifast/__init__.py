@@ -58,7 +58,7 @@ _ESTIMATORS = (
     "SupervisedIsomap",
     "expected_failed_checks",
 )
-_CLASSIFIERS = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant")
+_CLASSIFIERS = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant", "RBFDiscriminantCV")
 _NAMES = (
     {"show_config": "manifast._config", "save": "manifast.persistence", "load": "manifast.persistence"}
     | dict.fromkeys(_CLASSIFIERS, "manifast.classifiers")

@@ -16,8 +16,8 @@ from manifast._neighbors import given_lists, search_neighbors
 from manifast._progress import stage, stages
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
-from manifast.graphs import Distances, bridges_between, distances_of, joined, l1_graph, n_components_of
-from manifast.kernels import neighbor_graph
+from manifast._widths import NEAREST, is_local
+from manifast.graphs import Distances, bridges_between, distances_of, graph_of_lists, joined, l1_graph, n_components_of
 
 # What components of a graph mean where labels or paths decide, not eigenvectors of its Laplacian.
 OF_LABELS = "Use a larger n_neighbors if they belong together."
@@ -76,7 +76,7 @@ class Rows:
 
     def heat_width(self, beta: Any) -> float:
         """The width of heat weights that `beta` stands for."""
-        return self.distances.heat_width(self.in_distances(beta, 2))
+        return float(self.distances.heat_width(self.in_distances(beta, 2)))
 
     def neighbor_count(self, value: Any, *, least: int = 1, others: bool = True) -> int:
         """n_neighbors, checked: at most n - 1, or n where a row counts among its own neighbours."""
@@ -137,27 +137,40 @@ class GraphChoice:
 
     kind: str
     n_neighbors: Any = 8
-    beta: Any = "mean"
+    beta: Any = None  # "local" for neighbour graphs, "mean" for full ones
     mode: str = "union"
     neighbors: Any = None
     connect: bool = True
     advice: str | None = None  # what a warning about components says can be done
+    unit: bool = False  # whether local weights are divided by their median, for sums of the Laplacian and other terms
 
-    def weights(self, rows: Rows) -> tuple[Any, float]:
-        """The graph as it comes, and the width of its heat weights."""
+    def weights(self, rows: Rows) -> tuple[Any, Any]:
+        """The graph as it comes, and the width of its heat weights: one, or an array with the root of each row's."""
         if self.kind == "l1":
             with stage(f"graph of sparse codes of {rows.n} rows"):
                 return l1_graph(rows.features, verbose=stages()), 1.0
-        width = rows.heat_width(self.beta)
         if self.kind == "full":
+            width = rows.heat_width("mean" if self.beta is None else self.beta)
             check_room(rows.n, 3, f"use a graph of neighbours, or {LANDMARKS}")
             with stage(f"full graph of {rows.n} rows"):
                 return rows.distances.complete("heat", width), width
         k = rows.neighbor_count(self._count(rows))
-        distances, indices = rows.neighbors(k, self.neighbors)
+        beta = "local" if self.beta is None else self.beta
+        local = self.kind == "heat" and is_local(beta)
+        reach = max(k, min(NEAREST, rows.n - 1)) if local and rows.metric != "precomputed" else k
+        if not is_local(beta):
+            beta = rows.heat_width(beta)  # refused before any work
+        distances, indices = rows.neighbors(reach, self.neighbors)
         distances = distances.astype(rows.X.dtype, copy=False)
-        beta = width if self.kind == "heat" else None
-        return neighbor_graph(distances, indices, weights=self.kind, beta=beta, mode=self.mode), width
+        width = rows.distances.heat_width(beta, distances)
+        if self.neighbors is None:
+            distances, indices = distances[:, :k], indices[:, :k]
+        if self.kind == "binary":
+            return graph_of_lists(distances, indices, "binary", None, self.mode), width
+        W = graph_of_lists(distances, indices, "heat", width, self.mode)
+        if self.unit and isinstance(width, np.ndarray):  # others are near 1
+            W.data /= np.median(W.data) or 1.0
+        return W, width
 
     def _count(self, rows: Rows) -> Any:
         """n_neighbors; None is ten, or as many as few rows have, with a warning."""
@@ -167,7 +180,7 @@ class GraphChoice:
         warn(f"n_neighbors is cut from its default, {_NEIGHBORS}, to {most}: X has only {rows.n} rows.")
         return most
 
-    def joined(self, rows: Rows) -> tuple[Any, float]:
+    def joined(self, rows: Rows) -> tuple[Any, Any]:
         """The same with its components joined, with a warning where there are several."""
         W, width = self.weights(rows)
         if self.kind == "full" and np.partition(W, 1, axis=1)[:, 1].min() > 0:  # no weight but the diagonal's is zero

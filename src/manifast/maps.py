@@ -20,6 +20,7 @@ from manifast._gram import Kernel, linear_map, settle
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map
 from manifast._validation import Array, is_sparse
+from manifast._widths import NEAREST, root_widths
 from manifast.graphs import Distances, chunks, fitted_distances, nearest, unit_rows
 from manifast.kernels import _affine_product, _heat_mean, _l1_codes, _of_one_dtype
 
@@ -121,6 +122,8 @@ class NeighborMean:
     Weights are relative to the nearest row, so that not all underflow. With `others`, a training row at distance 0 has
     no part in it. With `weights`, row i also counts `weights[i]` times: y = Σ k_i weights_i y_i / Σ k_i weights_i.
     For metric="precomputed" there are no rows: new rows are their distances to the training rows.
+    With `roots`, the roots of one width per training row, weights are exp(-distance²/√(β β_i)), where the width β of a
+    new row follows from its own nearest, as in `manifast._widths`.
     """
 
     kind: ClassVar[str] = "neighbor_mean"
@@ -133,10 +136,18 @@ class NeighborMean:
     factors: Array | None = None  # (d,)
     weights: Array | None = None  # (n,), positive
     metric: str = "euclidean"
+    roots: Array | None = None  # (n,), positive; beta is then 1
     _distances: Distances = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_distances", fitted_distances(self.rows, self.metric, len(self.images)))
+
+    @classmethod
+    def of(cls, rows: Any, images: Array, n_neighbors: int | None, width: Any, **others: Any) -> NeighborMean:
+        """The map with one width for all rows, or an array with the root of each row's."""
+        if isinstance(width, np.ndarray):
+            return cls(rows, images, n_neighbors, 1.0, roots=width, **others)
+        return cls(rows, images, n_neighbors, width, **others)
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> NeighborMean:
@@ -149,6 +160,7 @@ class NeighborMean:
             arrays.get("factors"),
             arrays.get("weights"),
             header.get("metric", "euclidean"),
+            arrays.get("roots"),
         )
 
     def header(self) -> dict[str, Any]:
@@ -157,7 +169,7 @@ class NeighborMean:
         return {"map": self.kind, **parameters, **_shape_of_sparse(self.rows)}
 
     def arrays(self) -> dict[str, Array]:
-        optional = {"factors": self.factors, "weights": self.weights}
+        optional = {"factors": self.factors, "weights": self.weights, "roots": self.roots}
         given = {name: value for name, value in optional.items() if value is not None}
         return {**_parts_of_rows(self.rows), "images": self.images, **given}
 
@@ -172,13 +184,26 @@ class NeighborMean:
         if self.n_neighbors is None:
             distances, neighbors = self._distances.to(X), None
         else:
-            distances, neighbors = self._distances.nearest_to(X, self.n_neighbors)
+            distances, neighbors = self._nearest(self.n_neighbors, X)
         if self.weights is None:
             return _heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
         # Means of weights · images and of the weights themselves have the same sum of k below them.
         weighted = np.column_stack([self.images * self.weights[:, None], self.weights]).astype(np.float64, copy=False)
         means = _heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
         return np.asarray(means[:, :-1] / means[:, -1:])
+
+    def _nearest(self, k: int, X: Any) -> tuple[Array, Array]:
+        """Distances and indices of the k nearest; with widths of the rows, distances relative to them."""
+        if self.roots is None:
+            return self._distances.nearest_to(X, k)
+        # A training row finds itself first, so that it takes one more to see the same five others.
+        reach = k if self.metric == "precomputed" else min(max(k, NEAREST + 1), len(self.images))
+        distances, neighbors = self._distances.nearest_to(X, reach)
+        own = root_widths(distances[:, : NEAREST + 1])
+        near = self.roots[neighbors]
+        own = np.where(own > 0, own, near[:, 0])
+        wide = distances[:, :k].astype(np.float64)
+        return wide / (np.sqrt(own)[:, None] * np.sqrt(near[:, :k])), np.ascontiguousarray(neighbors[:, :k])
 
 
 @dataclass(frozen=True)

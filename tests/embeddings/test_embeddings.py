@@ -92,7 +92,7 @@ def test_laplacian_eigenmaps_oracle(rng, affinity):
     elif affinity == "l1":
         W = model.affinity_matrix_.toarray()  # graphs.l1_graph has its own oracle
     else:
-        W = oracles.heat_graph(X, 9, beta if affinity == "heat" else np.inf)
+        W = oracles.heat_graph(X, 9, "local" if affinity == "heat" else np.inf)
     found = model.affinity_matrix_
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, W, atol=1e-12)
     values, Z = oracles.laplacian_eigenmaps(W, 3)
@@ -103,12 +103,31 @@ def test_laplacian_eigenmaps_oracle(rng, affinity):
 
 def test_nystrom_oracle(rng):
     X, new = rng.standard_normal((80, 4)), rng.standard_normal((15, 4))
-    model = LaplacianEigenmaps(2, n_neighbors=7).fit(X)
+    model = LaplacianEigenmaps(2, n_neighbors=7, beta="mean").fit(X)
     beta = oracles.mean_sq_distance(X)
     expected = [oracles.nystrom(x, X, model.embedding_, model.eigenvalues_, 7, beta) for x in new]
     np.testing.assert_allclose(model.transform(new), expected, rtol=1e-9, atol=1e-12)
     again = [oracles.nystrom(x, X, model.embedding_, model.eigenvalues_, 7, beta) for x in X]
     np.testing.assert_allclose(model.transform(X), again, rtol=1e-9, atol=1e-12)
+
+
+def test_nystrom_with_local_widths(rng):
+    X, new = rng.standard_normal((80, 4)), rng.standard_normal((15, 4))
+    model = LaplacianEigenmaps(2, n_neighbors=7).fit(X)
+    widths = oracles.local_widths(oracles.sq_dist(X))
+
+    def mapped(x, left_out=None):
+        squares = ((x - X) ** 2).sum(axis=1)
+        if left_out is not None:
+            squares[left_out] = np.inf
+        near = np.argsort(squares)[: 7 if left_out is None else 6]  # the row itself is one of seven
+        own = 0.25 * np.sort(squares)[:5].mean()
+        w = np.exp(-squares[near] / np.sqrt(own * widths[near]))
+        return w @ model.embedding_[near] / w.sum() / (1 - model.eigenvalues_)
+
+    np.testing.assert_allclose(model.transform(new), [mapped(x) for x in new], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.transform(X), [mapped(x, i) for i, x in enumerate(X)], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.extension_.beta_, widths, rtol=1e-12)
 
 
 @pytest.mark.parametrize("affinity", ["full", "precomputed"])
@@ -241,7 +260,7 @@ def test_lgrm_with_a_matrix_of_the_users_own():
 def test_lpp_oracle(rng):
     X = rng.standard_normal((90, 5)) * [5, 4, 3, 2, 1]
     model = LPP(3, n_neighbors=8).fit(X)
-    W = oracles.heat_graph(X, 8, oracles.mean_sq_distance(X))
+    W = oracles.heat_graph(X, 8, "local")
     values, vectors = oracles.lpp(X, W, 3)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-9)
     oracles.same_columns(model.components_.T, vectors, 1e-8)
@@ -251,7 +270,7 @@ def test_lpp_oracle(rng):
 def test_lpp_leaves_the_constant_out_where_the_features_hold_it(rng):
     X = rng.dirichlet(np.ones(5), 90)  # rows sum to one
     model = LPP(2, n_neighbors=8).fit(X)
-    degrees = model_degrees = oracles.heat_graph(X, 8, oracles.mean_sq_distance(X)).sum(axis=1)
+    degrees = model_degrees = oracles.heat_graph(X, 8, "local").sum(axis=1)
     assert np.abs(degrees @ model.embedding_).max() < 1e-8 * model_degrees.sum()
     assert model.eigenvalues_[0] > 1e-3
 
@@ -261,7 +280,7 @@ def test_ridge_of_lpp(rng, kernel):
     """The largest of F'WF against F'DF + ridge, with alpha I or, for a kernel, alpha K as the ridge."""
     X = rng.standard_normal((60, 4))
     model = LPP(2, n_neighbors=8, kernel=kernel, sigma=1.0, alpha=0.7).fit(X)
-    W = oracles.heat_graph(X, 8, oracles.mean_sq_distance(X))
+    W = oracles.heat_graph(X, 8, "local")
     F = X if kernel is None else oracles.gaussian(X, X, 1.0)
     ridge = 0.7 * (np.eye(4) if kernel is None else F)
     values, V = la.eigh(F.T @ W @ F, F.T @ np.diag(W.sum(axis=1)) @ F + ridge)
@@ -279,7 +298,7 @@ def test_kernel_lpp_oracle(rng):
     X = rng.standard_normal((60, 4))
     model = LPP(2, n_neighbors=8, kernel="rbf", sigma=0.8).fit(X)
     K = oracles.gaussian(X, X, 0.8)
-    W = oracles.heat_graph(X, 8, oracles.mean_sq_distance(X))
+    W = oracles.heat_graph(X, 8, "local")
     D = np.diag(W.sum(axis=1))
     values, V = la.eigh(K @ (D - W) @ K, K @ D @ K)
     np.testing.assert_allclose(model.eigenvalues_, values[1:3], rtol=1e-7)  # the first is the constant
@@ -290,7 +309,7 @@ def test_kernel_lpp_oracle(rng):
 def test_spectral_regression_oracle(rng, kernel):
     X, new = rng.standard_normal((80, 4)), rng.standard_normal((9, 4))
     model = SpectralRegression(2, n_neighbors=8, alpha=0.3, kernel=kernel, sigma=2.0).fit(X)
-    _, Y = oracles.laplacian_eigenmaps(oracles.heat_graph(X, 8, oracles.mean_sq_distance(X)), 2)
+    _, Y = oracles.laplacian_eigenmaps(oracles.heat_graph(X, 8, "local"), 2)
     if kernel is None:
         coef, intercept = oracles.ridge(X, Y, 0.3)
         expected = new @ coef + intercept
@@ -359,7 +378,7 @@ def test_alignment_of_ltsa_is_local_regression_without_ridge():
 def test_proposition_1_linear_lpp():
     """μ → ∞, μγ → 0 with a linear kernel: Y = XW with the smallest of X'LX against X'X."""
     X, L = centred_le()
-    model = LGRM(n_neighbors=9, local="le", kernel="linear", mu=1e7, gamma=1e-12).fit(X)
+    model = LGRM(n_neighbors=9, local="le", beta="mean", kernel="linear", mu=1e7, gamma=1e-12).fit(X)
     _, W = la.eigh(X.T @ L @ X, X.T @ X)
     assert degrees_between(model.embedding_, X @ W[:, :2]) < 1e-3
 
@@ -367,7 +386,7 @@ def test_proposition_1_linear_lpp():
 def test_proposition_2_kernel_lpp():
     """The same with a kernel: KLK against KK, for a kernel whose range is not everything."""
     X, L = centred_le()
-    model = LGRM(n_neighbors=9, local="le", kernel="poly", degree=2, mu=1e7, gamma=1e-12).fit(X)
+    model = LGRM(n_neighbors=9, local="le", beta="mean", kernel="poly", degree=2, mu=1e7, gamma=1e-12).fit(X)
     K = (X @ X.T + 1) ** 2
     H = np.eye(len(X)) - 1 / len(X)
     basis = la.orth(H @ K @ H, rcond=1e-10)
@@ -379,7 +398,7 @@ def test_proposition_2_kernel_lpp():
 def test_propositions_3_and_4_spectral_regression(kernel):
     """μ → 0: the embedding is that of L alone with B = I, and the map its ridge regression."""
     X, L = centred_le()
-    model = LGRM(n_neighbors=9, local="le", kernel=kernel, sigma=2.0, mu=1e-12, gamma=0.1).fit(X)
+    model = LGRM(n_neighbors=9, local="le", beta="mean", kernel=kernel, sigma=2.0, mu=1e-12, gamma=0.1).fit(X)
     _, Y = oracles.smallest(L, 2)
     assert degrees_between(model.embedding_, Y) < 1e-3
     K = X @ X.T if kernel == "linear" else oracles.gaussian(X, X, 2.0)

@@ -300,6 +300,31 @@ def test_validation_errors_are_those_of_plain_fits(digits):
     assert model.best_score_ == pytest.approx(np.mean(y[part][nearest] == y[held]), abs=1e-12)
 
 
+def test_a_choice_at_the_edge_of_its_candidates_is_told(digits):
+    X, y, _, _ = digits
+    with pytest.warns(UserWarning, match=r"mu2 = 0\.3 is the best of its candidates and at their edge"):
+        NSSECV(5, mu2=[0.3, 1e4, 1e5], mu3=30.0, n_splits=1).fit(X, y)
+
+
+def test_validated_fits_learn_the_width_from_two_starts(digits):
+    """From 1.5 medians alone the width may stay at a worse value of the objective."""
+    X, y, _, _ = digits
+    model = NSSECV(5, mu2=0.5, mu3=20.0, n_splits=1).fit(X, y)
+    ends = {start: NSSE(5, mu2=0.5, mu3=20.0, sigma_init=start).fit(X, y) for start in (1.5, 0.5)}
+    best = min(ends.values(), key=lambda fit: fit.objective_history_[-1])
+    np.testing.assert_allclose(model.sigma_, best.sigma_, rtol=1e-6)
+    alone = NSSECV(5, mu2=0.5, mu3=20.0, n_splits=1, sigma_init=0.5).fit(X, y)
+    np.testing.assert_allclose(alone.sigma_, ends[0.5].sigma_, rtol=1e-6)
+
+
+def test_default_weights_follow_the_number_of_classes():
+    X = np.random.default_rng(0).standard_normal((66, 4))
+    for classes, weights in ((3, {"mu2": 0.3, "mu3": 30.0}), (22, {"mu2": 0.01, "mu3": 100.0})):
+        y = np.arange(66) % classes
+        same = NSSE(2).fit(X, y), NSSE(2, **weights).fit(X, y)
+        np.testing.assert_array_equal(same[0].embedding_, same[1].embedding_)
+
+
 def test_grid_search_on_the_plain_estimator(digits):
     X, y, _, _ = digits
     pipeline = make_pipeline(NSSE(), KNeighborsClassifier(1))

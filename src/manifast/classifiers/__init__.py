@@ -9,9 +9,9 @@
 In label propagation a row is unlabelled where y is -1, NaN, None or pandas' NA.
 """
 
-from manifast.classifiers.discriminant import RBFDiscriminant
+from manifast.classifiers.discriminant import RBFDiscriminant, RBFDiscriminantCV
 from manifast.classifiers.regression import FME, LapRLS
 from manifast.classifiers.transduction import GFHF, LGC, RMGT
 from manifast.classifiers.two_phase import TPTSSR
 
-__all__ = ["FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant"]
+__all__ = ["FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant", "RBFDiscriminantCV"]

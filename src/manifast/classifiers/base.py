@@ -20,7 +20,19 @@ from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
 from manifast.embeddings._base import RowEstimator
+from manifast.embeddings._metric import ClassMetric, class_folds, preferred
 from manifast.graphs import distances_of, given_graph, heat_width
+
+__all__ = [
+    "GRAPHS",
+    "ClassMetric",
+    "GraphClassifier",
+    "ScoreClassifier",
+    "class_folds",
+    "in_bounds",
+    "preferred",
+    "visible_ridge",
+]
 
 GRAPHS = ("heat", "binary", "full", "l1")  # graphs made from the rows
 
@@ -39,7 +51,7 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
             labels = read_labels(self, y, X.shape[0], unlabelled=self._unlabelled)
             self.classes_ = labels.classes
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
-                self._learn(X, labels)
+                self._learn(self._measure(X, labels), labels)
         return self
 
     @over_blocks
@@ -56,7 +68,7 @@ class ScoreClassifier(ClassifierMixin, RowEstimator, ABC):  # type: ignore[misc]
 
     def _checked_scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._measure_new(self._validate(X, reset=False))
         return self._scores(X).astype(X.dtype, copy=False)
 
     @abstractmethod
@@ -72,6 +84,7 @@ class GraphClassifier(ScoreClassifier):
     """Base of label propagation: it finds the graph of the training rows, and keeps their scores and classes."""
 
     _unlabelled = True
+    _weighs_graph = False  # whether the Laplacian is one term of a sum
 
     def fit(self, X: Any, y: Any) -> GraphClassifier:
         """Learn from the rows X and their labels y; -1, NaN, None and pandas' NA mean that a row is unlabelled."""
@@ -100,11 +113,13 @@ class GraphClassifier(ScoreClassifier):
         self.__dict__.pop("graph_recall_", None)  # of a fit with other parameters
         if not isinstance(self.graph, str):
             W = without_diagonal(given_graph(self.graph, X.shape[0]))
-            self._width = heat_width(X, self._in_units(self.beta, 2))
+            self._width = heat_width(X, "local" if self.beta is None else self._in_units(self.beta, 2), distances=())
         elif self.graph == "precomputed":
             W = without_diagonal(given_graph(X, X.shape[0], "X"))
         elif self.graph in GRAPHS:
-            choice = GraphChoice(self.graph, self.n_neighbors, self.beta, neighbors=self.neighbors)
+            choice = GraphChoice(
+                self.graph, self.n_neighbors, self.beta, neighbors=self.neighbors, unit=self._weighs_graph
+            )
             rows = Rows(X, self._exponent)
             W, self._width = choice.weights(rows)
             self.__dict__.update(rows.recall)

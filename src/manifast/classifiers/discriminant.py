@@ -1,30 +1,54 @@
-"""RBFDiscriminant: interpolation of the labels, with width and ridge chosen by leave-one-out."""
+"""RBFDiscriminant: interpolation of the labels, with width and ridge chosen by leave-one-out or in folds."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 from scipy.special import softmax
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from manifast._dask import over_blocks
 from manifast._gram import Kernel, settle
 from manifast._labels import Labels
+from manifast._linalg import dense
 from manifast._linalg.memory import check_room
-from manifast._validation import Array
-from manifast.classifiers.base import ScoreClassifier
+from manifast._progress import log, stages
+from manifast._validation import Array, as_count
+from manifast._warnings import warn
+from manifast._whitening import whitening
+from manifast.classifiers.base import ClassMetric, ScoreClassifier, class_folds, preferred
 from manifast.extensions import choose_by_loo, interpolate, merge_copies, rbf_candidates
+from manifast.kernels import gaussian
 from manifast.maps import KernelMap
+from manifast.spectral import fix_signs
 
-__all__ = ["RBFDiscriminant"]
+__all__ = ["RBFDiscriminant", "RBFDiscriminantCV"]
 
 _WIDTHS = tuple(np.geomspace(0.3, 6.0, 10))  # a finer grid chooses no better
 _LEAST_MEMBERS = 5  # rows that every class needs for a covariance of the left-out outputs
+_FOLDS = 5
+_FEW_ROWS = 100
+_LEAST_RIDGE = 1e-10  # in folds, where Ψ may be singular without one
 _SHRINKAGE = 1e-3  # share of the mean variance that is added to the covariance; 1e-10 to 1e-2 differ little on images
 
 
-class RBFDiscriminant(ScoreClassifier):
+@dataclass(frozen=True)
+class Choice:
+    """A width, in medians of the distances where it is `relative`, a ridge, and what they scored in the folds."""
+
+    sigma: float
+    ridge: float
+    relative: bool
+    errors: float
+    score: Any
+    outputs: Array  # of rows held out, NaN for rows that never were
+
+
+class RBFDiscriminant(ClassMetric, ScoreClassifier):
     """Gaussian RBF interpolation of the labels, and a Gaussian rule on its outputs.
 
     One-hot labels are interpolated by y = Σ_i c_i exp(-\\|x - x_i\\|²/σ²). Every training row is left out once, with
@@ -42,13 +66,20 @@ class RBFDiscriminant(ScoreClassifier):
         Added to the diagonal of Ψ; of several values the best is chosen.
     sigma_grid : sequence of floats or None, default None
         Widths for "loo", in medians of the distances between rows; None is 10 from 0.3 to 6.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances; those after whitening by the shrunk covariance inside the classes; or the one with fewer errors
+        on held-out rows. The whitening has seen the labels of all rows, so that leave-one-out is blind to it: with
+        "within", 5 folds that are whitened each on their own choose width and ridge, and a new row goes to the nearest
+        one-hot label.
     verbose : bool, default False
         Print every width that is tried and its score.
 
     Attributes
     ----------
+    metric_ : str
+        The metric that was chosen.
     sigma_ : float
-        The width that was chosen, in the units of the data.
+        The width that was chosen, in the units of the data, or of whitened rows.
     ridge_ : float
         The ridge that was chosen.
     loo_error_ : float
@@ -79,34 +110,120 @@ class RBFDiscriminant(ScoreClassifier):
         sigma: Any = "loo",
         ridge: Any = (0.0, 1e-3, 1e-1, 1.0),
         sigma_grid: Any = None,
+        metric: str = "euclidean",
         verbose: bool = False,
     ) -> None:
         self.sigma = sigma
         self.ridge = ridge
         self.sigma_grid = sigma_grid
+        self.metric = metric
         self.verbose = verbose
 
-    def _learn(self, X: Array, labels: Labels) -> None:
-        grid = _WIDTHS if self.sigma_grid is None else self.sigma_grid
+    def _measure(self, X: Array, labels: Labels) -> Array:
         check_room(X.shape[0], 2, "fit it to some of the rows, or use OutOfSample(LabelEncoding(), landmarks=...)")
-        widths, ridges = rbf_candidates(X, self._in_units(self.sigma, 1), self.ridge, grid)
+        self._chosen: Choice | None = None  # in folds
+        measured = super()._measure(X, labels)
+        if self.metric_ == "within" and self._chosen is None:
+            self._chosen = self._in_folds(X, labels, "within")
+            if self._chosen is None:
+                warn("no class has two rows: leave-one-out, which is blind to the metric, chose width and ridge.")
+        return measured  # type: ignore[no-any-return]
+
+    def _better_metric(self, X: Array, labels: Labels) -> str:
+        within, plain = (self._in_folds(X, labels, metric) for metric in ("within", "euclidean"))
+        if within is None or plain is None:
+            return "euclidean"
+        if stages():
+            log(f"errors of held-out rows: {plain.errors:g} in the Euclidean metric, {within.errors:g} within classes")
+        metric = preferred(plain.errors, within.errors)
+        self._chosen = within if metric == "within" else None
+        return metric
+
+    def _in_folds(self, X: Array, labels: Labels, metric: str) -> Choice | None:
+        """Width and ridge by rows that were held out of the whitening too; None where no row can be held out."""
+        relative = isinstance(self.sigma, str)
+        grid = _WIDTHS if self.sigma_grid is None else self.sigma_grid
+        target = labels.indicators
+        tried: dict[tuple[int, float], Array] = {}
+        sizes: list[float] = []
+        for train, held in class_folds(labels, _FOLDS):
+            part = Labels(labels.classes, labels.codes[train])
+            turned = whitening(X[train], part) if metric == "within" else None
+            rows, new = (X[at] if turned is None else turned.predict(X[at]) for at in (train, held))
+            widths, ridges = rbf_candidates(rows, self._in_units(self.sigma, 1), self.ridge, grid)
+            distinct, values, _, counts = merge_copies(rows, target[train])
+            wide = new.astype(np.float64)
+            for k, sigma in enumerate(widths):
+                matrix, across = gaussian(distinct, sigma=sigma), gaussian(wide, distinct, sigma=sigma)
+                for ridge in ridges:
+                    factor = matrix.copy()
+                    factor.flat[:: len(factor) + 1] += max(ridge, _LEAST_RIDGE) / counts
+                    if dense.factor(factor):
+                        outputs = tried.setdefault((k, ridge), np.full(target.shape, np.nan))
+                        outputs[held] = across @ dense.solve(factor, values)
+            sizes = [1.0] if self.sigma == "median" else list(grid) if relative else [float(self.sigma)]
+        best: Choice | None = None
+        for (k, ridge), outputs in tried.items():
+            known = np.isfinite(outputs[:, 0])
+            errors, score = self._score_outputs(outputs[known], Labels(labels.classes, labels.codes[known]), metric)
+            if best is None or score < best.score:
+                best = Choice(sizes[k], ridge, relative, errors, score, outputs)
+        return best
+
+    def _score_outputs(self, outputs: Array, labels: Labels, metric: str) -> tuple[float, Any]:
+        """Errors of held-out outputs, and by what they are compared."""
+        errors = float(np.sum(np.argmax(outputs, axis=1) != labels.codes))
+        return errors, (errors, float(np.linalg.norm(outputs - labels.indicators)))
+
+    def _learn(self, X: Array, labels: Labels) -> None:
         rows, target, groups, counts = merge_copies(X, labels.indicators)
+        if self._chosen is not None:
+            sigma, left_out, estimated = self._take_choice(X, labels)
+        else:
+            grid = _WIDTHS if self.sigma_grid is None else self.sigma_grid
+            widths, ridges = rbf_candidates(X, self._in_units(self.sigma, 1), self.ridge, grid)
+            sigma, self.ridge_, residuals = choose_by_loo(
+                rows, target, counts, widths, ridges, self.verbose, self._loo_score(target, groups, labels)
+            )
+            left_out = (target - residuals)[groups]
+            estimated = self._gaussian_rule(left_out, labels)
+        centroids, covariance = gaussian_rule(left_out, labels, estimated)
+        slopes, offsets = rule_scores(centroids, covariance)
+        scores = left_out @ slopes + offsets
+        self.loo_error_ = float(np.mean(np.argmax(scores, axis=1) != labels.codes))
+        with np.errstate(over="ignore"):  # distances may be out of range where the rows are not
+            self.sigma_ = min(float(np.ldexp(sigma, self._row_exponent)), float(np.finfo(float).max))
+        # The rule is affine in the outputs, so that its slopes become part of the coefficients.
+        coef = interpolate(rows, target, counts, sigma, self.ridge_)
+        kept = settle((coef @ slopes / counts[:, None])[groups], scores, X.dtype)
+        self.map_ = KernelMap(Kernel("rbf", sigma), X, kept, offsets)
+        self._keep_outputs((coef / counts[:, None])[groups], centroids, covariance, left_out, labels)
+
+    def _take_choice(self, X: Array, labels: Labels) -> tuple[float, Array, bool]:
+        """Width, outputs of rows held out and their rule for whitened rows X, by the folds."""
+        choice = self._chosen
+        assert choice is not None
+        widths, _ = rbf_candidates(X, "loo" if choice.relative else choice.sigma, 0.0, [choice.sigma])
+        self.ridge_ = choice.ridge
+        return widths[0], np.where(np.isfinite(choice.outputs), choice.outputs, labels.indicators), False
+
+    def _loo_score(self, target: Array, groups: Array, labels: Labels) -> Any:
+        """What width and ridge minimise, from residuals of rows left out."""
 
         def score(residuals: Array) -> tuple[float, float]:
             nearest = np.argmax(target - residuals, axis=1)
             return float(np.mean(nearest[groups] != labels.codes)), float(np.linalg.norm(residuals))
 
-        sigma, self.ridge_, residuals = choose_by_loo(rows, target, counts, widths, ridges, self.verbose, score)
-        left_out = (target - residuals)[groups]
-        slopes, offsets = gaussian_rule(left_out, labels)
-        scores = left_out @ slopes + offsets
-        self.loo_error_ = float(np.mean(np.argmax(scores, axis=1) != labels.codes))
-        with np.errstate(over="ignore"):  # distances may be out of range where the rows are not
-            self.sigma_ = min(float(np.ldexp(sigma, self._exponent)), float(np.finfo(float).max))
-        # The rule is affine in the outputs, so that its slopes become part of the coefficients.
-        coef = interpolate(rows, target, counts, sigma, self.ridge_) @ slopes
-        kept = settle((coef / counts[:, None])[groups], scores, X.dtype)
-        self.map_ = KernelMap(Kernel("rbf", sigma), X, kept, offsets)
+        return score
+
+    def _gaussian_rule(self, left_out: Array, labels: Labels) -> bool:
+        """Whether centroids and covariance of the left-out outputs decide, and not the one-hot labels."""
+        return bool(labels.sizes.min() >= _LEAST_MEMBERS)
+
+    def _keep_outputs(
+        self, coef: Array, centroids: Array, covariance: Array, left_out: Array, labels: Labels
+    ) -> None:
+        """What else of the interpolation is kept."""
 
     def _scores(self, X: Any) -> Array:
         """Logarithms of the posteriors, up to a term that all classes of a row share."""
@@ -118,22 +235,158 @@ class RBFDiscriminant(ScoreClassifier):
         return np.asarray(softmax(self._checked_scores(X), axis=1))
 
 
-def gaussian_rule(outputs: Array, labels: Labels) -> tuple[Array, Array]:
-    """Slopes (m, classes) and offsets of -½ (f - μ_c)'S^-1(f - μ_c), up to a term that all classes share.
+class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDiscriminant):  # type: ignore[misc]
+    """The discriminant to start with: metric, rule, width and ridge by validation; a classifier, and an embedding.
 
-    μ_c are the centroids of the outputs and S is their pooled covariance. With few rows in a class μ_c are the one-hot
-    labels, and S is one variance times the identity.
+    `RBFDiscriminant` that chooses the metric in folds, and between the Gaussian rule and the nearest one-hot label by
+    cross-validation of the left-out outputs. Its decisions are those of 1-NN in an embedding: `embedding_` puts every
+    training row at the centre of its class, and `transform` new rows where their outputs are, in coordinates in which
+    the covariance of left-out outputs is the identity.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Dimensions of the embedding; None is one less than the classes, which decides as `predict` does. Fewer are those
+        that tell the centres of the classes apart best.
+    sigma, ridge, sigma_grid, metric, verbose
+        As in `RBFDiscriminant`; the default of `metric` is "auto".
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_components)
+    metric_, sigma_, ridge_, loo_error_, classes_
+        As in `RBFDiscriminant`.
+    rule_ : {"gaussian", "label"}
+
+    Notes
+    -----
+    In the Euclidean metric width and ridge minimise the share of wrong left-out rows plus their mean squared error,
+    times 100 / n beyond 100 rows. Of few rows the errors alone, which are few, choose worse.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from manifast import RBFDiscriminantCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = RBFDiscriminantCV().fit(X[:500], y[:500])
+    >>> model.score(X[500:], y[500:]) > 0.95
+    True
+    >>> model.transform(X[500:]).shape
+    (1297, 9)
     """
+
+    _stored: ClassVar[dict[str, str]] = RBFDiscriminant._stored | {"embedding_map_": "map"}
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        sigma: Any = "loo",
+        ridge: Any = (0.0, 1e-3, 1e-1, 1.0),
+        sigma_grid: Any = None,
+        metric: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(sigma, ridge, sigma_grid, metric, verbose)
+        self.n_components = n_components
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
+        """Learn from the rows X and their labels y, and return `embedding_`."""
+        return self.fit(X, y).embedding_  # type: ignore[no-any-return]
+
+    @over_blocks
+    def transform(self, X: Any) -> Array:
+        """Embedding of new rows; a row's result does not depend on the other rows."""
+        check_is_fitted(self)
+        return self.embedding_map_.predict(self._measure_new(self._validate(X, reset=False)))
+
+    def _score_outputs(self, outputs: Array, labels: Labels, metric: str) -> tuple[float, Any]:
+        if metric == "within":
+            return super()._score_outputs(outputs, labels, metric)
+        wrong = float(np.mean(np.argmax(outputs, axis=1) != labels.codes))
+        wrong = min(wrong, rule_error(outputs, labels))
+        # Of few rows the errors are too few to tell widths apart.
+        weight = min(1.0, _FEW_ROWS / len(outputs))
+        return wrong * len(outputs), wrong + weight * float(np.mean(np.square(outputs - labels.indicators).sum(axis=1)))
+
+    def _loo_score(self, target: Array, groups: Array, labels: Labels) -> Any:
+        def score(residuals: Array) -> float:
+            return float(self._score_outputs((target - residuals)[groups], labels, "euclidean")[1])
+
+        return score
+
+    def _gaussian_rule(self, left_out: Array, labels: Labels) -> bool:
+        wrong = float(np.mean(np.argmax(left_out, axis=1) != labels.codes))
+        return rule_error(left_out, labels) < wrong
+
+    def _keep_outputs(
+        self, coef: Array, centroids: Array, covariance: Array, left_out: Array, labels: Labels
+    ) -> None:
+        self.rule_ = "label" if np.array_equal(centroids, np.eye(labels.count)) else "gaussian"
+        most = labels.count - 1
+        d = most if self.n_components is None else as_count(self.n_components, "n_components", maximum=most)
+        values, vectors = la.eigh(covariance)
+        root = vectors / np.sqrt(values) @ vectors.T  # S^-1/2
+        centres = centroids @ root
+        mean = centres.mean(axis=0)
+        # Along the means of the left-out outputs, as one-hot labels are equally far apart in all directions.
+        means = np.stack([left_out[rows].mean(axis=0) for rows in labels.members]) @ root
+        spanned = la.orth((centres - mean).T)
+        axes = spanned @ la.svd((means - means.mean(axis=0)) @ spanned, full_matrices=False)[2][:d].T
+        places, axes = fix_signs_of((centres - mean) @ axes, axes)
+        image = places[labels.codes]
+        own = self.map_
+        assert own.rows is not None
+        kept = settle(coef @ (root @ axes), image, own.rows.dtype)
+        self.embedding_map_ = KernelMap(own.kernel, own.rows, kept, -(mean @ axes))
+        self.embedding_ = np.ascontiguousarray(image, dtype=own.rows.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_map_.dual.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def fix_signs_of(places: Array, axes: Array) -> tuple[Array, Array]:
+    """Columns of both, with the signs that the house's rule gives the first."""
+    fixed = fix_signs(places.copy())
+    signs = np.where(np.einsum("ij,ij->j", fixed, places) < 0, -1.0, 1.0)
+    return places * signs, axes * signs
+
+
+def rule_error(outputs: Array, labels: Labels) -> float:
+    """Share of left-out outputs that the Gaussian rule misses, learnt from the other four fifths of them."""
+    if labels.sizes.min() < 2:
+        return 1.0
+    wrong = 0.0
+    for train, held in class_folds(labels, _FOLDS, most=len(labels.codes)):
+        part = Labels(labels.classes, labels.codes[train])
+        slopes, offsets = rule_scores(*gaussian_rule(outputs[train], part, True))
+        wrong += np.sum(np.argmax(outputs[held] @ slopes + offsets, axis=1) != labels.codes[held])
+    return float(wrong) / len(outputs)
+
+
+def gaussian_rule(outputs: Array, labels: Labels, estimated: bool) -> tuple[Array, Array]:
+    """Centroids of the outputs and their pooled covariance; or the one-hot labels, and one variance."""
     n, count = outputs.shape[0], labels.count
-    if labels.sizes.min() >= _LEAST_MEMBERS:
+    if estimated:
         centroids = np.stack([outputs[rows].mean(axis=0) for rows in labels.members])
         away = outputs - centroids[labels.codes]
-        covariance = away.T @ away / (n - count)
+        covariance = away.T @ away / max(n - count, 1)
         covariance.flat[:: count + 1] += _SHRINKAGE * np.trace(covariance) / count
     else:
         centroids = np.eye(count)
         covariance = np.eye(count) * np.mean(np.square(outputs - labels.indicators))
     covariance.flat[:: count + 1] += np.finfo(float).eps  # S would be 0 where no output is ever wrong
+    return centroids, covariance
+
+
+def rule_scores(centroids: Array, covariance: Array) -> tuple[Array, Array]:
+    """Slopes (m, classes) and offsets of -½ (f - μ_c)'S^-1(f - μ_c), up to a term that all classes share."""
     slopes = la.solve(covariance, centroids.T, assume_a="pos")
     offsets = -0.5 * np.einsum("ci,ic->c", centroids, slopes)
     # Outputs add up to about 1. In that direction the covariance nearly vanishes, and all classes share a steep slope:

@@ -27,6 +27,7 @@ class _MapClassifier(GraphClassifier):
     """LapRLS and FME: the scores are, or are close to, a linear or kernel map of the rows; it serves new rows too."""
 
     _stored: ClassVar[dict[str, str]] = GraphClassifier._stored | {"map_": "map"}
+    _weighs_graph = True
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if is_sparse(X):
@@ -90,8 +91,10 @@ class LapRLS(_MapClassifier):
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
         For the neighbour graphs: an edge joins two rows if one is among the nearest neighbours of the other.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     gamma_A : float, default 0.01
         Weight of the norm of the map, more than 0.
     gamma_I : float, default 0.01
@@ -140,7 +143,7 @@ class LapRLS(_MapClassifier):
     def __init__(
         self,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         gamma_A: float = 0.01,
         gamma_I: float = 0.01,
         *,
@@ -205,8 +208,10 @@ class FME(_MapClassifier):
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
         For the neighbour graphs: an edge joins two rows if one is among the nearest neighbours of the other.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     mu : float, default 1.0
         Weight of the regression against the graph.
     gamma : float, default 1.0
@@ -254,7 +259,7 @@ class FME(_MapClassifier):
     def __init__(
         self,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         mu: float = 1.0,
         gamma: float = 1.0,
         label_weight: float = 1e9,

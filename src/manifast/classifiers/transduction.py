@@ -20,7 +20,7 @@ from manifast._progress import details
 from manifast._validation import Array, as_positive, is_sparse, shown
 from manifast._warnings import warn
 from manifast.classifiers.base import GraphClassifier
-from manifast.extensions import LatentVariable, SparseCode, as_extension, fit_owned
+from manifast.extensions import SparseCode, as_extension, fit_owned, natural_mean
 from manifast.maps import AffinityMean
 
 __all__ = ["GFHF", "LGC", "RMGT"]
@@ -40,7 +40,7 @@ class _Transduction(GraphClassifier):
     def __init__(
         self,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         *,
         graph: Any = "heat",
         extension: Any = None,
@@ -79,9 +79,8 @@ class _Transduction(GraphClassifier):
             W = W[inside][:, inside]
         found = self._solve(W, Labels(labels.classes, labels.codes[inside]))
         scores[inside] = _legible(found, scores[0], X.dtype) if self._shares else found
-        extension = self._natural(X) if extension is None else extension
         images = scores.astype(X.dtype)
-        self.extension_ = AffinityMean(images) if extension is None else fit_owned(extension, X, images)
+        self.extension_ = self._natural(X, images) if extension is None else fit_owned(extension, X, images)
         return scores
 
     def _check_parameters(self, labels: Labels) -> None:
@@ -91,17 +90,16 @@ class _Transduction(GraphClassifier):
     def _solve(self, W: Any, labels: Labels) -> Array:
         """Scores on a graph in which every row has a path to a label."""
 
-    def _natural(self, X: Any) -> Any:
+    def _natural(self, X: Any, scores: Array) -> Any:
         """The default map: a new row is joined to the graph by the graph's own rule, and gets its neighbours' mean."""
-        if not isinstance(self.graph, str):
-            return LatentVariable(self.n_neighbors or _LINKS, self._width)
-        if self.graph == "precomputed":
-            return None
-        if self.graph == "l1":
-            return SparseCode()
-        links = X.shape[0] if self.graph == "full" else self.n_neighbors or _LINKS
+        if isinstance(self.graph, str) and self.graph == "precomputed":
+            return AffinityMean(scores)
+        if isinstance(self.graph, str) and self.graph == "l1":
+            return fit_owned(SparseCode(), X, scores)
+        full = isinstance(self.graph, str) and self.graph == "full"
         equal = float(np.finfo(np.float64).max)  # a width that makes all weights 1
-        return LatentVariable(links, equal if self.graph == "binary" else self._width)
+        width = equal if isinstance(self.graph, str) and self.graph == "binary" else self._width
+        return natural_mean(X, scores, X.shape[0] if full else self.n_neighbors or _LINKS, width)
 
     def _scores(self, X: Any) -> Array:
         scores = self.extension_.predict(X)
@@ -122,8 +120,10 @@ class GFHF(_Transduction):
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
         For the neighbour graphs: an edge joins two rows if one is among the nearest neighbours of the other.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     graph : {"heat", "binary", "full", "l1", "precomputed"} or matrix, default "heat"
         "heat" and "binary" are neighbour graphs with heat or unit weights, "full" joins all rows with heat weights, and
         "l1" is the graph of sparse codes. For "precomputed" X is the symmetric matrix of weights itself, dense or
@@ -190,8 +190,10 @@ class LGC(_Transduction):
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
         For the neighbour graphs: an edge joins two rows if one is among the nearest neighbours of the other.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     alpha : float, default 0.99
         Between 0 and 1, how much a row takes from its neighbours.
     class_mass : bool, default True
@@ -234,7 +236,7 @@ class LGC(_Transduction):
     def __init__(
         self,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         alpha: float = 0.99,
         class_mass: bool = True,
         *,
@@ -289,8 +291,10 @@ class RMGT(_Transduction):
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
         For the neighbour graphs: an edge joins two rows if one is among the nearest neighbours of the other.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     prior : array of shape (classes,) or None, default None
         Shares of the classes among all rows, in the order of `classes_`; they add up to 1. None is equal shares.
     graph : {"heat", "binary", "full", "l1", "precomputed"} or matrix, default "heat"
@@ -329,7 +333,7 @@ class RMGT(_Transduction):
     def __init__(
         self,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         prior: Any = None,
         *,
         graph: Any = "heat",

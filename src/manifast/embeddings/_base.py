@@ -60,7 +60,12 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
     _sparse = False  # whether rows may be a sparse matrix
     _some_distances = True  # whether a matrix of distances may be sparse, with those of neighbours alone
     # Fitted attributes that new rows need, and what each is: what a saved model holds, see `manifast.persistence`.
-    _stored: ClassVar[dict[str, str]] = {"n_features_in_": "count", "feature_names_in_": "names", "_exponent": "power"}
+    _stored: ClassVar[dict[str, str]] = {
+        "n_features_in_": "count",
+        "feature_names_in_": "names",
+        "_exponent": "power",
+        "_whitening": "map",
+    }
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         if not reset and self._plain(X):  # what scikit-learn would find nothing wrong with, and take far longer
@@ -132,6 +137,19 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
                 return float(np.ldexp(float(value), -power * self._exponent))
         return value
 
+    def _measure(self, X: Any, targets: Any) -> Any:
+        """Training rows in the metric of the estimator, see `ClassMetric`."""
+        return X
+
+    def _measure_new(self, X: Any) -> Any:
+        """New rows in the metric of the training rows."""
+        return X
+
+    @property
+    def _row_exponent(self) -> int:
+        """The power of two that the rows behind the door were divided by."""
+        return self._exponent
+
     def _takes_sparse(self) -> bool:
         """Whether X may be a sparse matrix: of rows, for the method and the map, or of distances."""
         if self._metric() == "precomputed":
@@ -183,7 +201,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
                 self._check_extension(as_extension(self.extension), X)
             targets = self._targets(y, X)
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
-                self._embed(X, targets)
+                self._embed(self._measure(X, targets), targets)
             self._n_out = int(self.embedding_.shape[1])
         return self
 
@@ -197,7 +215,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
         """Embedding of new rows; a row's result does not depend on the other rows. Of a Dask array a lazy one."""
         if not hasattr(self, "n_features_in_"):
             check_is_fitted(self)
-        return self._map(self._validate(X, reset=False))
+        return self._map(self._measure_new(self._validate(X, reset=False)))
 
     def _check_extension(self, extension: Any, X: Any) -> None:
         """Refuse rows that are too many for the map, before the embedding takes its time."""

@@ -9,6 +9,7 @@ from manifast._rows import Rows
 from manifast._validation import Array
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice
 from manifast.extensions import RBF, LatentVariable, fit_owned
 
@@ -18,7 +19,7 @@ _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # of the natural map, chosen among by leave-o
 _RBF_ROWS = 10_000  # beyond, the interpolator's matrix would take more than a gigabyte
 
 
-class ClassEmbedding(Composed, SupervisedEmbedding):
+class ClassEmbedding(ClassMetric, Composed, SupervisedEmbedding):
     """Base: the natural map is Gaussian, as classes are far apart. Rows of few features call for a ridge."""
 
     def _natural_map(
@@ -59,6 +60,8 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
         Normalised Laplacians D^-1/2 (D - W) D^-1/2, as in THEORY eq. 30.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
         (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
@@ -90,6 +93,7 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
         n_neighbors_between: int | None = None,
         normalized: bool = False,
         beta: Any = "mean",
+        metric: str = "euclidean",
         extension: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -99,6 +103,7 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
         self.n_neighbors_between = n_neighbors_between
         self.normalized = normalized
         self.beta = beta
+        self.metric = metric
         self.extension = extension
         self.verbose = verbose
 
@@ -125,6 +130,8 @@ class FisherEmbedding(ClassEmbedding):
     n_neighbors_within, n_neighbors_between, normalized, beta
         The graphs, as in `SupervisedLaplacianEigenmaps`. With neighbours between the classes, or normalised Laplacians,
         "pinv" takes dense matrices of n × n, and so does "ridge" with the complete normalised one.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
         (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
@@ -159,6 +166,7 @@ class FisherEmbedding(ClassEmbedding):
         n_neighbors_between: int | None = None,
         normalized: bool = False,
         beta: Any = "mean",
+        metric: str = "euclidean",
         extension: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -169,6 +177,7 @@ class FisherEmbedding(ClassEmbedding):
         self.n_neighbors_between = n_neighbors_between
         self.normalized = normalized
         self.beta = beta
+        self.metric = metric
         self.extension = extension
         self.verbose = verbose
 
@@ -184,6 +193,8 @@ class LabelEncoding(ClassEmbedding):
     n_components : int or None, default None
         None is the number of classes: column c is 1 for the rows of class c. One less is the same simplex, turned into
         the dimensions that it spans; still fewer are those that tell the class means apart best.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
         (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
@@ -206,9 +217,15 @@ class LabelEncoding(ClassEmbedding):
     """
 
     def __init__(
-        self, n_components: int | None = None, *, extension: Any = None, verbose: bool | int = False
+        self,
+        n_components: int | None = None,
+        *,
+        metric: str = "euclidean",
+        extension: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
+        self.metric = metric
         self.extension = extension
         self.verbose = verbose
 

@@ -67,10 +67,10 @@ class Composed(Embedding):
         metric = builder.row_metric()
         if metric == "precomputed":
             self._check_distances(builder, smoother)
-        rows = Rows(X, self._exponent, metric=metric)
+        rows = Rows(X, self._row_exponent, metric=metric)
         if smoother is not None:
             smoother.check(rows)
-            rows = Rows(X, self._exponent, smoother.kernel_values, smoother.columns(rows), metric)
+            rows = Rows(X, self._row_exponent, smoother.kernel_values, smoother.columns(rows), metric)
         d = self._dimensions(builder, rows, labels)
         builder.check(rows, labels, d)
         objective = builder.build(rows, labels, d)
@@ -150,7 +150,7 @@ class Composed(Embedding):
     @property
     def components_(self) -> Array:
         """Coefficients of a linear map (n_components, p), in the units of the data."""
-        coef = np.ascontiguousarray(self._of_map(LinearMap, "components_").coef.T)
+        coef = np.ascontiguousarray(self._linear("components_").coef.T)
         if not self._exponent:
             return coef
         with np.errstate(over="ignore", under="ignore"):
@@ -164,7 +164,17 @@ class Composed(Embedding):
     @property
     def intercept_(self) -> Array:
         """What a linear or kernel map adds to every row (n_components,)."""
+        if isinstance(self.__dict__.get("map_"), LinearMap):
+            return self._linear("intercept_").intercept
         return self._of_map((LinearMap, KernelMap), "intercept_").intercept  # type: ignore[no-any-return]
+
+    def _linear(self, name: str) -> LinearMap:
+        """The linear map of the features themselves, whatever the metric."""
+        own: LinearMap = self._of_map(LinearMap, name)
+        before = self.__dict__.get("_whitening")
+        if before is None:
+            return own
+        return LinearMap(before.coef @ own.coef, before.intercept @ own.coef + own.intercept)
 
 
 class ComposedEmbedding(Composed):

@@ -100,8 +100,10 @@ class ElasticEmbedding(Elastic):
     graph : {"heat", "binary", "full", "l1"} or matrix of shape (n, n), default "heat"
         Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes, or symmetric
         affinities of the training rows.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     degree, coef0 : int and float, default 3 and 1.0
         Of the polynomial kernel (x·y + coef0)^degree.
     connect : bool, default True
@@ -160,7 +162,7 @@ class ElasticEmbedding(Elastic):
         sigma: float | None = None,
         n_neighbors: int | None = None,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         degree: int = 3,
         coef0: float = 1.0,
         connect: bool = True,
@@ -261,7 +263,7 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         random_state: int = 0,
         n_neighbors: int | None = None,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         degree: int = 3,
         coef0: float = 1.0,
         connect: bool = True,

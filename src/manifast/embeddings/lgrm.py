@@ -47,8 +47,8 @@ class LGRM(Composed):
         Of the polynomial kernel (x·y + coef0)^degree.
     local : {"regression", "le", "lle", "ltsa"} or matrix of shape (n, n), default "regression"
         The local Laplacian (eq. 23). "ltsa" is "regression" without ridge; "le" is the heat-weighted neighbour graph's.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights of local="le".
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights of local="le", as in `LaplacianEigenmaps`.
     reg : float, default 1e-3
         Regularisation of the weights of local="lle".
     connect : bool, default True
@@ -96,7 +96,7 @@ class LGRM(Composed):
         degree: int = 3,
         coef0: float = 1.0,
         local: Any = "regression",
-        beta: Any = "mean",
+        beta: Any = "local",
         reg: float = 1e-3,
         connect: bool = True,
         neighbors: Any = None,

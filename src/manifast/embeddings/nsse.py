@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import objectives
@@ -19,6 +20,7 @@ from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
 from manifast.embeddings._callbacks import FollowedFit
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice
 from manifast.kernels import knn
 from manifast.smoothers import Gaussian, Smoother
@@ -27,10 +29,13 @@ from manifast.solve import Solution, embed
 __all__ = ["NSSE", "NSSECV"]
 
 _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a validation share
-_DIMENSIONS = 10  # by default at most
+_DIMENSIONS = 10  # by default at most, or half of what the classes span
+_FEW_CLASSES = 20
+_WEIGHTS = (0.3, 30.0), (0.01, 100.0)  # mu2 and mu3 of few and of many classes
+_STARTS = 1.5, 0.5  # medians from which a validated fit learns the width
 
 
-class NSSE(FollowedFit, Composed, SupervisedEmbedding):
+class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
     """Nonlinear supervised smooth embedding (Örnek and Vural 2018): embedding, width and interpolator learnt together.
 
     Minimises tr(Y'L_wY) - mu1 tr(Y'L_bY) + mu2 tr(Y'Ψ^-2 Y) + mu3/σ² subject to Y'Y = I (10) in turn over Y and σ: rows
@@ -40,9 +45,11 @@ class NSSE(FollowedFit, Composed, SupervisedEmbedding):
     Parameters
     ----------
     n_components : int or None, default None
-        None is the number of classes less one, and at most 10.
-    mu1, mu2, mu3 : float, default 1.0, 0.3 and 30.0
-        The weights of (10). But for the weak L_w only mu2/mu1 and mu3/mu2 matter.
+        None is the number of classes less one, and at most 10 or half of that.
+    mu1 : float, default 1.0
+    mu2, mu3 : float or None, default None
+        The other weights of (10); None is 0.3 and 30 for up to 20 classes, 0.01 and 100 for more: no one pair suits
+        both objects and faces. But for the weak L_w only mu2/mu1 and mu3/mu2 matter.
     sigma : float or None, default None
         Width of the kernel exp(-d²/σ²); None is learnt.
     sigma_init : float or None, default None
@@ -58,6 +65,9 @@ class NSSE(FollowedFit, Composed, SupervisedEmbedding):
         None is the complete graph inside each class.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances; those after whitening by the shrunk covariance inside the classes, which suits faces under
+        changing light; or of the two the one that makes fewer 1-NN errors on held-out rows, in 5 folds.
     max_iter : int, default 20
         Steps of the width at most.
     tol : float, default 1e-2
@@ -98,14 +108,15 @@ class NSSE(FollowedFit, Composed, SupervisedEmbedding):
         n_components: int | None = None,
         *,
         mu1: float = 1.0,
-        mu2: float = 0.3,
-        mu3: float = 30.0,
+        mu2: float | None = None,
+        mu3: float | None = None,
         sigma: float | None = None,
         sigma_init: float | None = None,
         sigma_grid: Any = None,
         relative: bool = True,
         n_neighbors: int | None = None,
         beta: Any = "mean",
+        metric: str = "euclidean",
         max_iter: int = 20,
         tol: float = 1e-2,
         verbose: bool = False,
@@ -120,6 +131,7 @@ class NSSE(FollowedFit, Composed, SupervisedEmbedding):
         self.relative = relative
         self.n_neighbors = n_neighbors
         self.beta = beta
+        self.metric = metric
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
@@ -131,13 +143,15 @@ class NSSE(FollowedFit, Composed, SupervisedEmbedding):
         return choice(objectives.Supervised, self, mu=mu1, n_neighbors_within=self.n_neighbors)
 
     def _smoother(self) -> Smoother | None:
-        weights = {"weight": as_positive(self.mu2, "mu2"), "width_weight": as_number(self.mu3, "mu3", minimum=0.0)}
+        defaults = _WEIGHTS[len(self.classes_) > _FEW_CLASSES]
+        mu2, mu3 = (own if given is None else given for given, own in zip((self.mu2, self.mu3), defaults, strict=True))
+        weights = {"weight": as_positive(mu2, "mu2"), "width_weight": as_number(mu3, "mu3", minimum=0.0)}
         return choice(Gaussian, self, **weights)
 
     def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         assert labels is not None
         check_room(rows.n, 4, LANDMARKS)
-        default = min(_DIMENSIONS, labels.count - 1)
+        default = min(labels.count - 1, max(_DIMENSIONS, labels.count // 2))
         return int(builder.dimensions(default if self.n_components is None else self.n_components, rows, labels))
 
     def _keep(
@@ -160,25 +174,26 @@ class NSSECV(NSSE):
 
     From typical values on, mu1, mu2, mu3 and n_components take turns: each gets the candidate with the smallest 1-NN
     error on held-out parts of the training set, the others as they are. Distances, graphs and factors of a part serve
-    all candidates. The chosen values are then fitted to all rows.
+    all candidates. The chosen values are then fitted to all rows. As Algorithm 1 may stay at a poor width, every fit
+    learns it from two starts, and the smaller objective (10) is kept.
 
     Parameters
     ----------
     n_components : int, sequence of ints or None, default None
         Candidates; None is about a third, a half, two thirds and all of the number of classes less one.
     mu1, mu2, mu3 : float or sequence of floats
-        Candidates, by default (1.0,), (0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice starts from the
-        middle one of each.
+        Candidates, by default (1.0,), (0.01, 0.03, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice starts
+        from the middle one of each. A warning says where the best one is at the edge of its candidates.
     n_splits : int, default 5
         Random splits of the training set.
     validation_size : float, default 0.3
         Share of each class that is held out; at least one row of it stays.
-    n_rounds : int, default 1
+    n_rounds : int, default 2
         How often every parameter takes its turn.
     sigma_grid : sequence of floats or None, default None
         Candidates for the width in the splits, in medians or absolute as `relative` says; None is 24 from 0.3 to 6
         medians. The final fit brackets and refines the width unless a grid is given.
-    sigma, sigma_init, relative, n_neighbors, beta, max_iter, tol
+    sigma, sigma_init, relative, n_neighbors, beta, metric, max_iter, tol
         As in `NSSE`.
     random_state : int, default 0
         Of the splits.
@@ -210,17 +225,18 @@ class NSSECV(NSSE):
         n_components: Any = None,
         *,
         mu1: Any = (1.0,),
-        mu2: Any = (0.1, 0.3, 1.0, 3.0, 10.0),
+        mu2: Any = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
         mu3: Any = (10.0, 30.0, 100.0, 300.0, 1000.0),
         n_splits: int = 5,
         validation_size: float = 0.3,
-        n_rounds: int = 1,
+        n_rounds: int = 2,
         sigma: float | None = None,
         sigma_grid: Any = None,
         sigma_init: float | None = None,
         relative: bool = True,
         n_neighbors: int | None = None,
         beta: Any = "mean",
+        metric: str = "euclidean",
         max_iter: int = 20,
         tol: float = 1e-2,
         random_state: int = 0,
@@ -239,6 +255,7 @@ class NSSECV(NSSE):
         self.relative = relative
         self.n_neighbors = n_neighbors
         self.beta = beta
+        self.metric = metric
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -249,7 +266,7 @@ class NSSECV(NSSE):
         if self.n_neighbors is not None:
             as_count(self.n_neighbors, "n_neighbors")
         check_room(X.shape[0], 4, LANDMARKS)
-        rows = Rows(X, self._exponent)
+        rows = Rows(X, self._row_exponent)
         splits = [Split.of(rows, y, *parts) for parts in self._splits(y)]
         most = min(len(split.interpolator.roots) for split in splits)
         for d in candidates["n_components"]:
@@ -275,6 +292,7 @@ class NSSECV(NSSE):
         steps.close()
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
+        warn_of_edges(candidates, chosen, {key: float(found.mean()) for key, found in errors.items()})
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())
         self.cv_results_ = {
             "params": [dict(zip(candidates, key, strict=True)) for key in errors],
@@ -283,14 +301,16 @@ class NSSECV(NSSE):
         }
         model = self._model(chosen)
         builder, smoother = model._objective(), model._smoother()
-        assert smoother is not None
+        assert isinstance(smoother, Gaussian)
         d = model._dimensions(builder, rows, y)
         objective = builder.build(rows, y, d)
-        self._keep(rows, builder, objective, embed(objective, smoother.prepare(rows), d))
+        self._keep(rows, builder, objective, from_two_starts(smoother, objective, rows, Interpolator(rows.X), d))
 
     def _model(self, parameters: dict[str, Any]) -> NSSE:
         """One candidate."""
-        return choice(NSSE, self, verbose=False, **parameters)
+        model = choice(NSSE, self, verbose=False, metric="euclidean", **parameters)  # of rows in the metric
+        model.classes_ = self.classes_
+        return model
 
     def _candidates(self, y: Labels) -> dict[str, list[Any]]:
         candidates: dict[str, list[Any]] = {}
@@ -353,8 +373,37 @@ class Split:
         d = model._dimensions(builder, self.rows, self.labels)
         if model.mu1 not in self.objectives:
             self.objectives[model.mu1] = builder.build(self.rows, self.labels, d)
-        solution = embed(self.objectives[model.mu1], smoother.prepare(self.rows, self.interpolator), d)
+        solution = from_two_starts(smoother, self.objectives[model.mu1], self.rows, self.interpolator, d)
         assert solution.map is not None
         mapped = solution.map.predict(self.new.astype(np.float64))
         nearest = knn(np.ascontiguousarray(solution.Y), 1, queries=mapped)[1][:, 0]
         return float(np.mean(self.labels.codes[nearest] != self.truth))
+
+
+def from_two_starts(smoother: Gaussian, objective: Any, rows: Rows, interpolator: Interpolator, d: int) -> Solution:
+    """The solution of the smaller objective (10) of those that two widths lead to; of one where the user chose it."""
+    if smoother.sigma is not None or smoother.sigma_init is not None:
+        return embed(objective, smoother.prepare(rows, interpolator), d)
+    unit = 1.0 if smoother.relative else interpolator.median * 2.0**rows.exponent
+    found = []
+    for start in _STARTS:
+        begun = clone(smoother).set_params(sigma_init=start * unit)
+        found.append(embed(objective, begun.prepare(rows, interpolator), d))
+    return min(found, key=lambda solution: float(solution.details.objectives[-1]))
+
+
+def warn_of_edges(
+    candidates: dict[str, list[Any]], chosen: dict[str, Any], errors: dict[tuple[Any, ...], float]
+) -> None:
+    """Say which choice is the first or last of several candidates, and better than the next one."""
+    for name in ("mu1", "mu2", "mu3"):
+        values = sorted(candidates[name])
+        if len(values) < 3 or chosen[name] not in (values[0], values[-1]):
+            continue
+        inner = values[1] if chosen[name] == values[0] else values[-2]
+        beside = errors.get(tuple((chosen | {name: inner}).values()))
+        if beside is not None and errors[tuple(chosen.values())] < beside:
+            warn(
+                f"{name} = {chosen[name]:g} is the best of its candidates and at their edge. Others beyond it may be "
+                f"better: give {name} candidates on both sides of it."
+            )

@@ -34,8 +34,10 @@ class SDA(Composed, SupervisedEmbedding):
     graph : {"heat", "binary", "full", "l1"} or matrix of shape (n, n), default "heat"
         Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes, or symmetric
         affinities of the training rows.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     connect : bool, default True
         Join the components of a disconnected graph by the shortest missing edges, with a warning. A given matrix is
         left as it is.
@@ -75,7 +77,7 @@ class SDA(Composed, SupervisedEmbedding):
         ridge: float = 0.1,
         n_neighbors: int | None = None,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool = False,
@@ -192,7 +194,7 @@ class TCA(Composed, SupervisedEmbedding):
         mu: float = 1.0,
         n_neighbors: int | None = None,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         connect: bool = True,
         neighbors: Any = None,
         verbose: bool = False,

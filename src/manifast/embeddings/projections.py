@@ -9,6 +9,7 @@ from manifast._labels import Labels
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice, refuse_precomputed
 from manifast.smoothers import KernelProjection, KernelRidge, Projection, Ridge, Smoother
 from manifast.solve import Solution
@@ -58,8 +59,9 @@ class LPP(Projecting):
         Of the polynomial kernel (x·y + coef0)^degree.
     affinity : {"heat", "binary"}, default "heat"
         Weights of the neighbour graph.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
     metric : {"euclidean", "cosine"}, default "euclidean"
@@ -102,7 +104,7 @@ class LPP(Projecting):
         degree: int = 3,
         coef0: float = 1.0,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = "local",
         constraint: str = "degree",
         metric: str = "euclidean",
         connect: bool = True,
@@ -322,8 +324,9 @@ class SpectralRegression(Composed):
         Of the polynomial kernel (x·y + coef0)^degree.
     affinity : {"heat", "binary"}, default "heat"
         Weights of the neighbour graph.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number.
     constraint : {"degree", "identity"}, default "degree"
         The objective is against the degrees of the graph, or against the identity.
     metric : {"euclidean", "cosine"}, default "euclidean"
@@ -367,7 +370,7 @@ class SpectralRegression(Composed):
         degree: int = 3,
         coef0: float = 1.0,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = "local",
         constraint: str = "degree",
         metric: str = "euclidean",
         connect: bool = True,
@@ -416,7 +419,7 @@ class SpectralRegression(Composed):
         super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
 
 
-class Discriminating(Projecting, SupervisedEmbedding):
+class Discriminating(ClassMetric, Projecting, SupervisedEmbedding):
     """Base of projections by labels, whose ridge is relative to the scatter within classes."""
 
     _sparse = False
@@ -448,6 +451,8 @@ class LDE(Discriminating):
         Weights of both graphs.
     beta : "mean" or float, default "mean"
         Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     sigma : float or None, default None
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
@@ -485,6 +490,7 @@ class LDE(Discriminating):
         ridge: float = 0.1,
         affinity: str = "heat",
         beta: Any = "mean",
+        metric: str = "euclidean",
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
@@ -496,6 +502,7 @@ class LDE(Discriminating):
         self.ridge = ridge
         self.affinity = affinity
         self.beta = beta
+        self.metric = metric
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0
@@ -528,6 +535,8 @@ class LFDA(Discriminating):
         exp(-d_ij²/(s_i s_j)) with the local scales s of both rows, as in the paper, or the heat weights exp(-d²/beta).
     beta : "mean" or float, default "mean"
         Width of the heat weights; "mean" is the mean squared distance over all pairs of rows.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     sigma : float or None, default None
         Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
     degree, coef0 : int and float, default 3 and 1.0
@@ -565,6 +574,7 @@ class LFDA(Discriminating):
         ridge: float = 0.1,
         affinity: str = "local",
         beta: Any = "mean",
+        metric: str = "euclidean",
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
@@ -576,6 +586,7 @@ class LFDA(Discriminating):
         self.ridge = ridge
         self.affinity = affinity
         self.beta = beta
+        self.metric = metric
         self.sigma = sigma
         self.degree = degree
         self.coef0 = coef0

@@ -11,6 +11,7 @@ from manifast import objectives
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.embeddings._base import SupervisedEmbedding
+from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice
 from manifast.extensions import mean_squares
 from manifast.solve import Solution
@@ -142,7 +143,7 @@ class Isomap(Composed):
 _CHUNK = 1 << 22  # squares held at once
 
 
-class SupervisedIsomap(Composed, SupervisedEmbedding):
+class SupervisedIsomap(ClassMetric, Composed, SupervisedEmbedding):
     """Supervised Isomap (Geng et al. 2005), with kernel ridge regression for new rows: IsoKRR.
 
     Isomap on distances that shrink inside classes and grow between them: √(1 - exp(-d²/β)) for rows of one class and
@@ -160,6 +161,8 @@ class SupervisedIsomap(Composed, SupervisedEmbedding):
     beta : "mean" or float, default "mean"
         "mean" is the squared mean distance over all pairs of rows. The larger, the more rows of a class fall together
         and classes become equally far from each other: towards an embedding of the labels alone.
+    metric : {"euclidean", "within", "auto"}, default "euclidean"
+        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `KernelRidge`.
     verbose : bool or int, default False
@@ -199,6 +202,7 @@ class SupervisedIsomap(Composed, SupervisedEmbedding):
         n_neighbors: int | None = None,
         alpha: float = 0.5,
         beta: Any = "mean",
+        metric: str = "euclidean",
         extension: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -206,6 +210,7 @@ class SupervisedIsomap(Composed, SupervisedEmbedding):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
+        self.metric = metric
         self.extension = extension
         self.verbose = verbose
 

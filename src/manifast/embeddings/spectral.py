@@ -24,8 +24,10 @@ class LaplacianEigenmaps(Composed):
     affinity : {"heat", "binary", "full", "l1", "precomputed"}, default "heat"
         Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes (each row
         coded by all others), or X is the symmetric affinity matrix itself (dense or sparse).
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     constraint : {"degree", "identity"}, default "degree"
         Z'DZ = I, or Z'Z = I.
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
@@ -76,7 +78,7 @@ class LaplacianEigenmaps(Composed):
         *,
         n_neighbors: int = 8,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         constraint: str = "degree",
         metric: str = "euclidean",
         extension: Any = None,
@@ -136,8 +138,10 @@ class DiffusionMaps(Composed):
         From 0 (weights as they are) to 1 (no influence of density).
     diffusion_time : float, default 1.0
         t; 0 leaves the eigenvectors as they are.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
         What distances are: plain ones, 1 - cos of the angle between rows, or those in X. For "precomputed" `fit` takes
         the n × n matrix of distances, dense, or sparse with those of neighbours, as scikit-learn's
@@ -180,7 +184,7 @@ class DiffusionMaps(Composed):
         n_neighbors: int | None = None,
         alpha: float = 0.5,
         diffusion_time: float = 1.0,
-        beta: Any = "mean",
+        beta: Any = None,
         metric: str = "euclidean",
         extension: Any = None,
         connect: bool = True,

@@ -29,6 +29,7 @@ from manifast.extensions.neighbors import (
     Nystrom,
     Reconstruction,
     finite_factors,
+    natural_mean,
     out_of_reach,
     refuse_out_of_reach,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "loo_residuals",
     "mean_squares",
     "merge_copies",
+    "natural_mean",
     "out_of_reach",
     "rbf_candidates",
     "reach_graph",

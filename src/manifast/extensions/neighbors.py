@@ -8,9 +8,10 @@ import numpy as np
 
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._validation import Array, as_count, as_positive
+from manifast._widths import public_width
 from manifast.extensions.base import Extension
-from manifast.graphs import check_metric, distances_of, heat_width
-from manifast.kernels import laplacian, neighbor_graph
+from manifast.graphs import check_metric, distances_of, graph_of_lists, heat_width
+from manifast.kernels import laplacian
 from manifast.maps import Barycenter, NeighborMean
 
 
@@ -38,8 +39,9 @@ class LatentVariable(_OfNeighbors):
     ----------
     n_neighbors : int, default 3
         Cut to the number of training rows.
-    beta : "mean" or float, default "mean"
-        "mean" is the mean squared distance between training rows.
+    beta : "mean", "local" or float, default "mean"
+        "mean" is the mean squared distance between training rows, "local" one width per row as in
+        `manifast.graphs.knn_graph`, of a new row from its nearest training rows.
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
         For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
         training rows.
@@ -64,8 +66,19 @@ class LatentVariable(_OfNeighbors):
 
     def _fit(self, X: Any, Y: Array) -> NeighborMean:
         k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
-        self.beta_ = heat_width(X, self.beta, self.metric)
-        return NeighborMean(self._kept(X), Y, k, self.beta_, metric=self.metric)
+        return self._learn(X, Y, k, heat_width(X, self.beta, self.metric, ())).map_
+
+    def _learn(self, X: Any, Y: Array, k: int, width: Any) -> LatentVariable:
+        """From a width that is known, or the roots of those of all rows."""
+        self.beta_, self.n_features_in_ = public_width(width), X.shape[1]
+        self.map_ = NeighborMean.of(self._kept(X), Y, min(k, X.shape[0]), width, metric=self.metric)
+        return self
+
+
+def natural_mean(X: Any, Y: Array, links: int, width: Any, metric: str = "euclidean") -> LatentVariable:
+    """The mean over the rows that a new row would be joined to, with the graph's own width or roots of widths."""
+    beta = "local" if isinstance(width, np.ndarray) else width
+    return LatentVariable(links, beta, metric)._learn(X, Y, links, width)
 
 
 class Reconstruction(_OfNeighbors):
@@ -121,8 +134,9 @@ class Nystrom(_OfNeighbors):
     ----------
     n_neighbors : int or None, default None
         Training rows that a new row links to; None is all of them.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance between training rows.
+    beta : "mean", "local" or float, default "mean"
+        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance between training rows; "local",
+        with `n_neighbors`, is one width per row as in `manifast.graphs.knn_graph`.
     weights : {"heat", "binary"}, default "heat"
     formula : {"auto", "laplacian", "kernel"}, default "auto"
         "auto" is "kernel" where all training rows count, "laplacian" with `n_neighbors`.
@@ -180,12 +194,12 @@ class Nystrom(_OfNeighbors):
         if self.formula not in ("auto", "laplacian", "kernel"):
             raise ValueError(f"formula must be 'auto', 'laplacian' or 'kernel'. Got {self.formula!r} instead.")
         distances = distances_of(X, self.metric)
-        width = distances.heat_width(self.beta)
+        width = distances.heat_width(self.beta, None if k is None else ())
         if k is None:
             W: Any = distances.complete(self.weights, width)
         else:
             beta = width if self.weights == "heat" else None
-            W = neighbor_graph(*distances.nearest(min(k, n - 1)), weights=self.weights, beta=beta)
+            W = graph_of_lists(*distances.nearest(min(k, n - 1)), self.weights, beta)
         L, degrees = laplacian(W)
         sizes = np.abs(Y).max(axis=0).astype(np.float64)
         tall = Y / np.where(sizes > 0, sizes, 1.0)
@@ -193,7 +207,7 @@ class Nystrom(_OfNeighbors):
         lost = np.flatnonzero((masses <= 0) & (sizes > 0))
         if len(lost):
             raise ValueError(
-                f"beta must be so large that weights between rows do not vanish. Got {width:.3g}, at which columns "
+                f"beta must be so large that weights between rows do not vanish. Got {self.beta!r}, at which columns "
                 f"{lost.tolist()} of Y are 0 on all rows with a weight."
             )
         if self.formula == "laplacian" or (self.formula == "auto" and k is not None):
@@ -209,18 +223,18 @@ class Nystrom(_OfNeighbors):
                 f"the Nyström map has no value for columns {lost.tolist()}, whose eigenvalues with the kernel are "
                 f"within {_LEAST_EIGENVALUE:g} of 0: use fewer components or another extension."
             )
-        self.eigenvalues_, self.beta_ = quotients, width
-        return self._mean(X, Y, k, 1.0 / quotients, others=False)
+        self.eigenvalues_, self.beta_ = quotients, public_width(width)
+        return self._mean(X, Y, k, width, 1.0 / quotients, others=False)
 
-    def _learn(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: float) -> Nystrom:
+    def _learn(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: Any) -> Nystrom:
         """From an embedding whose eigenvalues with the Laplacian are known: the formula "laplacian"."""
-        self.eigenvalues_, self.beta_, self.n_features_in_ = eigenvalues, width, X.shape[1]
-        self.map_ = self._mean(X, Y, k, finite_factors(eigenvalues), others=True)
+        self.eigenvalues_, self.beta_, self.n_features_in_ = eigenvalues, public_width(width), X.shape[1]
+        self.map_ = self._mean(X, Y, k, width, finite_factors(eigenvalues), others=True)
         return self
 
-    def _mean(self, X: Any, Y: Array, k: int | None, factors: Array, *, others: bool) -> NeighborMean:
-        beta = self.beta_ if self.weights == "heat" else np.inf
-        return NeighborMean(self._kept(X), Y, k, beta, others, factors, metric=self.metric)
+    def _mean(self, X: Any, Y: Array, k: int | None, width: Any, factors: Array, *, others: bool) -> NeighborMean:
+        width = width if self.weights == "heat" else np.inf
+        return NeighborMean.of(self._kept(X), Y, k, width, others=others, factors=factors, metric=self.metric)
 
 
 _LEAST_EIGENVALUE = 1e-6  # of the kernel: below, rounding of float32 distances shows in the map

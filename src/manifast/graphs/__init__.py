@@ -24,7 +24,7 @@ from manifast.graphs.distances import (
     heat_width,
     mean_sq_distance,
 )
-from manifast.graphs.neighbors import as_radius, full_graph, knn_graph, l1_graph, radius_graph
+from manifast.graphs.neighbors import as_radius, full_graph, graph_of_lists, knn_graph, l1_graph, radius_graph
 from manifast.graphs.rows import as_rows, chunks, unit_rows
 from manifast.graphs.search import nearest
 from manifast.graphs.weights import from_edges, given_graph, with_edges
@@ -47,6 +47,7 @@ __all__ = [
     "from_edges",
     "full_graph",
     "given_graph",
+    "graph_of_lists",
     "heat_width",
     "joined",
     "knn_graph",

@@ -40,8 +40,10 @@ def class_graphs(
     n_neighbors_between : int, optional
         Join each row to that many nearest of other classes; omitted: the complete graph between classes, where all
         edges weigh 1.
-    weights, beta, n_threads
-        As in `knn_graph`; "mean" is over all pairs of rows, whatever their classes.
+    beta : "mean" or float, default "mean"
+        Width of the heat weights; "mean" is the mean squared distance over all pairs of rows, whatever their classes.
+    weights, n_threads
+        As in `knn_graph`.
 
     Returns
     -------

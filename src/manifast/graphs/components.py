@@ -43,7 +43,7 @@ def connect_components(
     X: Any,
     *,
     weights: str = "heat",
-    beta: float | str = "mean",
+    beta: float | str = "local",
     metric: str = "euclidean",
     n_threads: int | None = None,
 ) -> sp.csr_array:
@@ -87,11 +87,11 @@ def connect_components(
     if x.shape[0] != n:
         raise ValueError(f"X must have one row per node of W, {n}. Got shape {x.shape} instead.")
     distances = distances_of(x, metric)
-    return joined(graph, distances, weights, distances.heat_width(beta) if weights == "heat" else 1.0, n_threads)
+    return joined(graph, distances, weights, distances.heat_width(beta, ()) if weights == "heat" else 1.0, n_threads)
 
 
 def joined(
-    graph: sp.csr_array, distances: Distances, weights: str, width: float, n_threads: int | None = None
+    graph: sp.csr_array, distances: Distances, weights: str, width: Any, n_threads: int | None = None
 ) -> sp.csr_array:
     """`connect_components` of a checked graph."""
     count, labels = components_of(graph, weights)
@@ -103,7 +103,7 @@ def joined(
             f"X must hold distances that join the components of the graph. Got a sparse matrix that leaves "
             f"{count - len(i)} connected components: give it more neighbours, or all distances as a dense matrix."
         )
-    values = np.zeros(len(length)) if weights == "l1" else weigh(length, weights, width)
+    values = np.zeros(len(length)) if weights == "l1" else weigh(length, weights, width, i, j)
     if weights != "distance":
         positive = graph.data[graph.data > 0]
         values = np.maximum(values, positive.min() if len(positive) else np.finfo(graph.dtype).tiny)

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from manifast._sparse import checked_sparse
 from manifast._validation import Array, as_matrix, as_positive, is_sparse, largest_magnitude
+from manifast._widths import NEAREST, local_widths
 from manifast.graphs.bridges import bridges_of_matrix, bridges_of_rows, stored_bridges
 from manifast.graphs.rows import CHUNK, as_rows, on_sphere, pair_distances, scale_of
 from manifast.graphs.search import mean_square, mean_square_on_sphere, nearest
@@ -87,13 +88,24 @@ class Distances(ABC):
         at, j = np.nonzero(inside)
         return _padded(at, j, ways[at, j], len(ways))
 
-    def heat_width(self, beta: Any) -> float:
-        """Width of heat weights; 1 where it is to be the mean squared distance and all rows are equal."""
-        if isinstance(beta, str):
-            if beta != "mean":
-                raise ValueError(f"beta must be 'mean' or a positive number. Got {beta!r} instead.")
+    def heat_width(self, beta: Any, distances: Any = None) -> Any:
+        """Width of heat weights; 1 where it is to be the mean squared distance and all rows are equal.
+
+        Neighbour graphs have `distances` to the nearest of each row, or () to search for them: "local" is then an array
+        with the root of each row's own width.
+        """
+        if isinstance(beta, np.ndarray) and beta.ndim:  # found before
+            return beta
+        if not isinstance(beta, str):
+            return as_positive(beta, "beta")
+        if beta == "mean":
             return self.mean_square() or 1.0
-        return as_positive(beta, "beta")
+        if beta != "local" or distances is None:
+            known = "'mean'" if distances is None else "'local', 'mean'"
+            raise ValueError(f"beta must be {known} or a positive number. Got {beta!r} instead.")
+        if self.n < 2:
+            return np.ones(self.n)
+        return local_widths(self.nearest(min(NEAREST, self.n - 1))[0] if np.ndim(distances) < 2 else distances)
 
 
 class Euclidean(Distances):
@@ -382,9 +394,9 @@ def mean_sq_distance(X: Any, *, metric: str = "euclidean") -> float:
     return distances_of(as_rows(X), metric).mean_square()
 
 
-def heat_width(X: Any, beta: Any, metric: str = "euclidean") -> float:
-    """Width of heat weights between checked rows; 1 where it is to be the mean and all rows are equal."""
-    return distances_of(X, metric).heat_width(beta)
+def heat_width(X: Any, beta: Any, metric: str = "euclidean", distances: Any = None) -> Any:
+    """`Distances.heat_width` of checked rows."""
+    return distances_of(X, metric).heat_width(beta, distances)
 
 
 def _half_squares(chords: Array) -> Array:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from manifast._linalg.memory import check_room
 from manifast._validation import Array, as_matrix, as_positive
+from manifast._widths import NEAREST, is_local, relative_lengths
 from manifast.graphs.distances import distances_of
 from manifast.graphs.rows import as_neighbor_count, as_rows, chunks, unit_rows
 from manifast.graphs.weights import check_weights, from_edges, weigh
@@ -20,7 +21,7 @@ def knn_graph(
     n_neighbors: int = 10,
     *,
     weights: str = "heat",
-    beta: float | str = "mean",
+    beta: float | str = "local",
     mode: str = "union",
     neighbors: tuple[Any, Any] | None = None,
     metric: str = "euclidean",
@@ -35,9 +36,11 @@ def knn_graph(
         Nearest others per row, at most n - 1; not used with `neighbors`.
     weights : {"heat", "binary", "distance"}
         What an edge of length d weighs: exp(-d² / beta), 1, or d.
-    beta : float or "mean"
-        Width of the heat weights; "mean" is the mean squared distance over all pairs of rows, or over those that a
-        sparse matrix of distances holds.
+    beta : "local", "mean" or float, default "local"
+        Width of the heat weights. "local" is one width per row, exp(-d² / √(β_i β_j)) with β_i a quarter of the mean
+        squared distance from row i to its 5 nearest (copies of it do not count), which follows the density of the rows;
+        "mean" is the mean squared distance over all pairs of rows, or over those that a sparse matrix of distances
+        holds.
     mode : {"union", "mutual"}
         Join two rows where either is among the other's nearest, or only where both are.
     neighbors : (distances, indices), optional
@@ -72,8 +75,24 @@ def knn_graph(
         distances = distances.astype(among.dtype, copy=False)
     else:
         k = as_neighbor_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
-        distances, indices = among.nearest(k, n_threads)
-    width = among.heat_width(beta) if weights == "heat" else None
+        local = weights == "heat" and is_local(beta) and metric != "precomputed"
+        distances, indices = among.nearest(max(k, min(NEAREST, n - 1)) if local else k, n_threads)
+        width = among.heat_width(beta, distances) if weights == "heat" else None
+        return graph_of_lists(distances[:, :k], indices[:, :k], weights, width, mode, n_threads)
+    width = among.heat_width(beta, distances) if weights == "heat" else None
+    return graph_of_lists(distances, indices, weights, width, mode, n_threads)
+
+
+def graph_of_lists(
+    distances: Array, indices: Any, weights: str, width: Any, mode: str = "union", n_threads: int | None = None
+) -> sp.csr_array:
+    """`neighbor_graph` with one width for all rows, or an array with the root of each row's width."""
+    if isinstance(width, np.ndarray):
+        found = np.asarray(indices)
+        if found.dtype.kind in "iu" and found.shape == distances.shape:
+            inside = np.clip(found, 0, len(width) - 1)  # what is outside is refused below
+            distances = relative_lengths(distances, width[:, None], width[inside]).astype(distances.dtype)
+        width = 1.0
     return neighbor_graph(distances, indices, weights=weights, beta=width, mode=mode, n_threads=n_threads)
 
 
@@ -82,7 +101,7 @@ def radius_graph(
     radius: float,
     *,
     weights: str = "heat",
-    beta: float | str = "mean",
+    beta: float | str = "local",
     metric: str = "euclidean",
     n_threads: int | None = None,
 ) -> sp.csr_array:
@@ -113,9 +132,9 @@ def radius_graph(
     check_weights(weights)
     x = as_rows(X) if metric == "precomputed" else as_matrix(X, "X", min_rows=1)
     reach, among = as_radius(radius), distances_of(x, metric)
-    width = among.heat_width(beta) if weights == "heat" else 1.0
+    width = among.heat_width(beta, ()) if weights == "heat" else 1.0
     i, j, length = among.pairs_within(reach, n_threads)
-    return from_edges(among.n, i, j, weigh(length, weights, width).astype(among.dtype))
+    return from_edges(among.n, i, j, weigh(length, weights, width, i, j).astype(among.dtype))
 
 
 def as_radius(value: Any) -> float:
@@ -137,7 +156,9 @@ def full_graph(
     ----------
     X : array of shape (n, p)
         For "precomputed" the matrix of distances (n, n).
-    weights, beta, metric, n_threads
+    beta : "mean" or float, default "mean"
+        Width of the heat weights; "mean" is the mean squared distance over all pairs of rows.
+    weights, metric, n_threads
         As in `knn_graph`.
 
     Returns

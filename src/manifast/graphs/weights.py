@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._validation import Array, is_sparse
+from manifast._widths import relative_lengths
 from manifast.graphs.rows import scale_of
 from manifast.kernels import _BAD_WEIGHT, _NOT_SYMMETRIC, _as_graph, _explain_flaws, gaussian, sq_distances
 
@@ -17,11 +18,14 @@ def check_weights(weights: str) -> None:
         raise ValueError(f"weights must be 'heat', 'binary' or 'distance'. Got {weights!r} instead.")
 
 
-def weigh(length: Array, weights: str, beta: float) -> Array:
+def weigh(length: Array, weights: str, beta: Any, i: Any = None, j: Any = None) -> Array:
+    """Weights of edges between rows i and j; an array `beta` holds the root of each row's width."""
     if weights == "distance":
         return length
     if weights == "binary":
         return np.ones_like(length)
+    if isinstance(beta, np.ndarray):
+        length, beta = relative_lengths(length, beta[i], beta[j]), 1.0
     with np.errstate(over="ignore", under="ignore"):
         ratio = length / np.sqrt(beta)
         heat: Array = np.exp(-ratio * ratio)

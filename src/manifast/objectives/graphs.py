@@ -15,11 +15,11 @@ from manifast._rows import GraphChoice, Rows, warn_components, without_diagonal
 from manifast._validation import Array, as_number, is_sparse
 from manifast._warnings import warn
 from manifast.extensions import (
-    LatentVariable,
     Nystrom,
     SparseCode,
     finite_factors,
     fit_owned,
+    natural_mean,
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
@@ -37,7 +37,7 @@ class RowGraph:
 
     rows: Rows | None
     W: Any
-    width: float
+    width: Any
     made_again: bool = False
 
     def kept(self) -> RowGraph:
@@ -63,8 +63,10 @@ class Laplacian(ObjectiveBuilder):
     affinity : {"heat", "binary", "full", "l1", "precomputed"}, default "heat"
         Neighbour graph with heat or unit weights, full graph with heat weights, the graph of sparse codes, or X is the
         symmetric matrix of weights itself.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     constraint : {"degree", "identity"}, default "degree"
         Y'DY = I, or Y'Y = I.
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
@@ -89,7 +91,7 @@ class Laplacian(ObjectiveBuilder):
         n_neighbors: int = 8,
         *,
         affinity: str = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         constraint: str = "degree",
         metric: str = "euclidean",
         connect: bool = True,
@@ -151,8 +153,7 @@ class Laplacian(ObjectiveBuilder):
             return fit_owned(SparseCode(), rows.X, Y)
         if self.constraint == "identity" and self.affinity != "precomputed":
             links = self._links()
-            mean = LatentVariable(links or rows.n, objective.source.width, rows.metric)
-            return fit_owned(mean, rows.features, Y)
+            return natural_mean(rows.features, Y, links or rows.n, objective.source.width, rows.metric)
         lost = out_of_reach(values)
         if len(lost):
             warn(
@@ -164,7 +165,8 @@ class Laplacian(ObjectiveBuilder):
             return AffinityMean(Y, finite_factors(values))
         links, width = self._links(), objective.source.width
         weights = "binary" if self.affinity == "binary" else "heat"
-        natural = Nystrom(n_neighbors=links, beta=width, weights=weights, metric=rows.metric)
+        beta = "local" if isinstance(width, np.ndarray) else width
+        natural = Nystrom(n_neighbors=links, beta=beta, weights=weights, metric=rows.metric)
         return natural._learn(rows.features, Y, values, links, width)
 
 
@@ -203,8 +205,10 @@ class Diffusion(ObjectiveBuilder):
         From 0 (weights as they are) to 1 (no influence of density).
     diffusion_time : float, default 1.0
         t, 0 leaves columns as they are.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
         What distances are: plain ones, 1 - cos of the angle between rows, or those in X, which then is the n × n matrix
         of distances, dense, or sparse with those of neighbours; `transform` takes distances to the training rows.
@@ -224,7 +228,7 @@ class Diffusion(ObjectiveBuilder):
         *,
         alpha: float = 0.5,
         diffusion_time: float = 1.0,
-        beta: Any = "mean",
+        beta: Any = None,
         metric: str = "euclidean",
         connect: bool = True,
         neighbors: Any = None,
@@ -276,7 +280,7 @@ class Diffusion(ObjectiveBuilder):
         """ψ(x) = Σ_j w_j ψ_j / (λ Σ_j w_j) with w_j = k(x, x_j) / q_j^alpha: the step of the walk from the new row."""
         source: DiffusionSource = objective.source
         factors = 1.0 / np.where(np.abs(values) > 1e-12, values, 1.0)
-        return NeighborMean(
+        return NeighborMean.of(
             rows.features, Y, source.links, source.width, factors=factors, weights=source.scale, metric=rows.metric
         )
 
@@ -286,5 +290,5 @@ class DiffusionSource:
     """How many training rows a row is linked to, the width of the weights, and q^-alpha."""
 
     links: int
-    width: float
+    width: Any
     scale: Array

@@ -32,7 +32,7 @@ class PartlyLabelled(ObjectiveBuilder):
         n_neighbors: int | None = None,
         *,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         connect: bool = True,
         neighbors: Any = None,
     ) -> None:
@@ -59,6 +59,7 @@ class PartlyLabelled(ObjectiveBuilder):
                 neighbors=self.neighbors,
                 connect=self.connect,
                 advice=OF_LABELS,
+                unit=True,
             )
             W, _ = choice.joined(rows)
         else:
@@ -83,8 +84,10 @@ class Margin(PartlyLabelled):
         others to them.
     n_neighbors : int or None, default None
         None is 10, or as many as few rows have, with a warning.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
+    beta : None, "local", "mean" or float, default None
+        Width of the heat weights exp(-d²/beta): "local", one width per row from its nearest, as in
+        `manifast.graphs.knn_graph`; "mean", the mean squared distance over all pairs of rows; or a number. None is
+        "local" for neighbour graphs and "mean" for full ones.
     constraint : {"margin", "identity"}, default "margin"
         Z'D̃Z = I, or Z'Z = I (TCA).
     connect : bool, default True
@@ -101,7 +104,7 @@ class Margin(PartlyLabelled):
         *,
         graph: Any = None,
         n_neighbors: int | None = None,
-        beta: Any = "mean",
+        beta: Any = None,
         constraint: str = "margin",
         connect: bool = True,
         neighbors: Any = None,
@@ -172,7 +175,7 @@ class SDA(PartlyLabelled):
         *,
         n_neighbors: int | None = None,
         graph: Any = "heat",
-        beta: Any = "mean",
+        beta: Any = None,
         connect: bool = True,
         neighbors: Any = None,
     ) -> None:

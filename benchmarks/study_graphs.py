@@ -1,0 +1,199 @@
+"""Which width of the heat weights, and how many neighbours: the study behind `beta="local"`.
+
+    python benchmarks/study_graphs.py [--sets orl coil20 yaleb digits mnist10k rolls frey] [--seeds 3] [--first 1000]
+
+For every set, rule and number of neighbours it prints
+* the error in % on unlabelled rows of GFHF, LGC, LGC with alpha = 0.5 and RMGT, with 1 and 3 labels per class;
+* the 1-NN error in % of new rows in 20 dimensions of Laplacian eigenmaps, by the Nyström formula, the mean of the
+  neighbours, RBF, kernel ridge, linear and barycentric maps;
+* for rolls the R² of the chart (angle from 2 dimensions, angle and height from 10) of new rows;
+* for frey, which has no labels, the share of the 10 nearest new rows' neighbours that stay neighbours;
+* the connected components of the graph.
+
+Rules: "mean" is one width, the mean squared distance of all pairs; "b" and "b/4" one width, the mean squared distance
+to the 5 nearest, and a quarter of it; "local c" one width per row, exp(-d² / (c s_i s_j)) with s_i² that of row i.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.datasets import load_digits, make_s_curve, make_swiss_roll
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.supervised import load, split
+from manifast import GFHF, LGC, RMGT, LaplacianEigenmaps
+from manifast.extensions import RBF, KernelRidge, Linear, Reconstruction
+from manifast.graphs import connect_components
+from manifast.kernels import knn, neighbor_graph
+
+RULES = ("mean", "b", "b/4", "local 1", "local 1/2", "local 1/4", "local 1/8")
+NEIGHBORS = (5, 8, 10, 15)
+MODELS: dict[str, Callable[[Any], Any]] = {
+    "GFHF": lambda W: GFHF(graph=W),
+    "LGC": lambda W: LGC(graph=W),
+    "LGC .5": lambda W: LGC(graph=W, alpha=0.5),
+    "RMGT": lambda W: RMGT(graph=W),
+}
+MAPS = (RBF, KernelRidge, Linear, Reconstruction)
+PER_CLASS = {"orl": 5, "coil20": 10, "yaleb": 20, "digits": 50, "mnist10k": 100}
+
+
+class Graph:
+    """A rule and a number of neighbours on training rows: weights among them, and of new rows to them."""
+
+    def __init__(self, X: np.ndarray, k: int, rule: str) -> None:
+        self.X, self.k = X, k
+        distances, self.indices = knn(X, max(k, 5))
+        squares = np.square(distances[:, :5]).mean(axis=1)
+        self.local = rule.startswith("local")
+        share = rule.split()[-1].removeprefix("b") if self.local else rule.removeprefix("b")
+        above, _, below = share.partition("/")
+        factor = float(above or 1) / float(below or 1) if rule != "mean" else 1.0
+        self.beta = factor * (1.0 if self.local else squares.mean() if rule != "mean" else 2 * X.var(axis=0).sum())
+        self.scales = np.sqrt(np.maximum(squares, 1e-6 * squares.mean()))
+        scaled = distances / np.sqrt(self.scales[:, None] * self.scales[self.indices]) if self.local else distances
+        W = neighbor_graph(scaled[:, :k], self.indices[:, :k], beta=self.beta)
+        self.parts = int(connected_components(W)[0])
+        self.W = connect_components(W, X, beta=float(squares.mean()))
+
+    def of_new(self, new: np.ndarray) -> sp.csr_array:
+        """Weights relative to the nearest, which the maps divide out."""
+        distances, found = knn(self.X, max(self.k, 5), queries=new)
+        squares = np.square(distances)
+        if self.local:
+            squares = squares / (np.sqrt(squares[:, :5].mean(axis=1))[:, None] * self.scales[found])
+        squares = squares[:, : self.k]
+        weights = np.exp(-(squares - squares.min(axis=1, keepdims=True)) / self.beta)
+        rows = np.repeat(np.arange(len(new)), self.k)
+        return sp.csr_array((weights.ravel(), (rows, found[:, : self.k].ravel())), shape=(len(new), len(self.X)))
+
+
+def read(name: str) -> tuple[np.ndarray, np.ndarray]:
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        return X, y
+    if name in ("mnist10k", "frey"):
+        folder = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data")
+        data = np.load(folder / f"{name}.npz")
+        images = data["images"].reshape(len(data["images"]), -1) / 255.0
+        return images, data["labels"] if name == "mnist10k" else np.zeros(len(images), int)
+    return load(name, "unit" if name == "yaleb" else "pixel")
+
+
+def unlabelled_errors(name: str, seeds: range) -> Iterator[str]:
+    X, y = read(name)
+    if len(X) > 2500:
+        keep = np.random.default_rng(seeds[0]).permutation(len(X))[:2500]
+        X, y = X[keep], y[keep]
+    yield "rule, k: " + ", ".join(f"{model} {count}" for count in (1, 3) for model in MODELS) + ", components"
+    for k in NEIGHBORS:
+        for rule in RULES:
+            graph = Graph(X, k, rule)
+            found = []
+            for count in (1, 3):
+                for make in MODELS.values():
+                    errors = []
+                    for seed in seeds:
+                        known, others = split(y, count, seed)
+                        some = np.full(len(y), -1)
+                        some[known] = y[known]
+                        errors.append(np.mean(make(graph.W).fit(X, some).transduction_[others] != y[others]))
+                    found.append(f"{100 * np.mean(errors):5.1f}")
+            yield f"{rule:9s} {k:2d}: {' '.join(found)}  {graph.parts}"
+
+
+def nearest_errors(name: str, seeds: range) -> Iterator[str]:
+    X, y = read(name)
+    yield "rule, k: Nyström, mean, " + ", ".join(kind.__name__ for kind in MAPS) + ", components"
+    for k in NEIGHBORS:
+        for rule in RULES:
+            found, parts = [], []
+            for seed in seeds:
+                train, new = split(y, PER_CLASS[name], seed)
+                new = np.random.default_rng(seed).permutation(new)[:2000]
+                graph = Graph(X[train], k, rule)
+                model = LaplacianEigenmaps(20, affinity="precomputed").fit(graph.W)
+                Y, links = model.embedding_, graph.of_new(X[new])
+                mapped = [model.transform(links), links @ Y / links.sum(axis=1)[:, None]]
+                mapped += [kind().fit(X[train], Y).predict(X[new]) for kind in MAPS]
+                nearest = (knn(Y, 1, queries=np.ascontiguousarray(Z))[1][:, 0] for Z in mapped)
+                found.append([100 * np.mean(y[train][near] != y[new]) for near in nearest])
+                parts.append(graph.parts)
+            yield f"{rule:9s} {k:2d}: {' '.join(f'{v:5.1f}' for v in np.mean(found, axis=0))}  {np.mean(parts):.1f}"
+
+
+def charts(seeds: range) -> Iterator[str]:
+    yield "rule, k: Swiss roll angle by 2, angle and height by 10 dimensions; S curve the same; components"
+    for k in NEIGHBORS[1:]:
+        for rule in RULES:
+            found, parts = [], []
+            for seed in seeds:
+                row = []
+                for make in (make_swiss_roll, make_s_curve):
+                    X, t = make(1300, random_state=seed)
+                    chart = np.column_stack([t, X[:, 1]])
+                    graph = Graph(X[:1000], k, rule)
+                    model = LaplacianEigenmaps(10, affinity="precomputed").fit(graph.W)
+                    mapped = model.transform(graph.of_new(X[1000:]))
+                    row += [explained(model.embedding_[:, :2], mapped[:, :2], chart)[0]]
+                    row += list(explained(model.embedding_, mapped, chart))
+                    parts.append(graph.parts)
+                found.append(row)
+            yield f"{rule:9s} {k:2d}: {' '.join(f'{v:5.3f}' for v in np.mean(found, axis=0))}  {np.mean(parts):.1f}"
+
+
+def explained(Y: np.ndarray, mapped: np.ndarray, chart: np.ndarray) -> np.ndarray:
+    """R² of new rows' charts from a linear regression on the embedding of the training rows."""
+    coef = np.linalg.lstsq(np.column_stack([Y, np.ones(len(Y))]), chart[: len(Y)], rcond=None)[0]
+    found, truth = np.column_stack([mapped, np.ones(len(mapped))]) @ coef, chart[len(Y) :]
+    return 1 - np.square(found - truth).sum(axis=0) / np.square(truth - truth.mean(axis=0)).sum(axis=0)
+
+
+def preserved(seeds: range) -> Iterator[str]:
+    X, _ = read("frey")
+    yield "rule, k: share of the 10 nearest training rows of new ones that are the nearest in 5 dimensions; components"
+    for k in NEIGHBORS:
+        for rule in RULES:
+            found, parts = [], []
+            for seed in seeds:
+                order = np.random.default_rng(seed).permutation(len(X))
+                train, new = order[:1000], order[1000:]
+                graph = Graph(X[train], k, rule)
+                model = LaplacianEigenmaps(5, affinity="precomputed").fit(graph.W)
+                before = knn(X[train], 10, queries=X[new])[1]
+                mapped = np.ascontiguousarray(model.transform(graph.of_new(X[new])))
+                after = knn(model.embedding_, 10, queries=mapped)[1]
+                found.append(np.mean([len(set(a) & set(b)) for a, b in zip(before, after, strict=True)]) / 10)
+                parts.append(graph.parts)
+            yield f"{rule:9s} {k:2d}: {np.mean(found):.3f}  {np.mean(parts):.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Widths of heat weights and numbers of neighbours.")
+    parser.add_argument("--sets", nargs="+", default=[*PER_CLASS, "rolls", "frey"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1000, help="the first seed; below 1000 nothing was chosen")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    seeds = range(options.first, options.first + options.seeds)
+    for name in options.sets:
+        tables = {"rolls": [charts(seeds)], "frey": [preserved(seeds)]}.get(name)
+        for table in tables or [unlabelled_errors(name, seeds), nearest_errors(name, seeds)]:
+            print(f"\n{name}")
+            for line in table:
+                print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

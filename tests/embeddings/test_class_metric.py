@@ -1,0 +1,171 @@
+"""metric="euclidean" | "within" | "auto" of methods by labels, and RBFDiscriminantCV."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.datasets import load_digits
+
+from manifast import (
+    LDE,
+    LFDA,
+    NSSE,
+    NSSECV,
+    FisherEmbedding,
+    LabelEncoding,
+    RBFDiscriminant,
+    RBFDiscriminantCV,
+    SupervisedIsomap,
+    SupervisedLaplacianEigenmaps,
+)
+from manifast._labels import Labels
+from manifast._whitening import shrinkage, whitening
+from manifast.kernels import knn
+
+EMBEDDINGS = [
+    NSSE(),
+    NSSECV(n_components=[1, 2], mu2=[0.3], mu3=[30.0], n_splits=2),
+    SupervisedLaplacianEigenmaps(),
+    FisherEmbedding(),
+    LabelEncoding(),
+    LDE(),
+    LDE(kernel="rbf"),
+    LFDA(),
+    SupervisedIsomap(),
+]
+
+
+def stretched(n=60, p=6, seed=0, size=8.0):
+    """Three classes that differ along small directions, and vary inside along large ones, mixed by a rotation."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, p)) * np.r_[np.full(p - 2, size), 0.3, 0.3]
+    X[:, -2:] += 2.0 * np.eye(3)[y][:, :2]
+    turn = np.linalg.qr(np.random.default_rng(7).standard_normal((p, p)))[0]
+    return X @ turn, y
+
+
+def test_features_that_never_vary_say_nothing():
+    X, y = stretched()
+    more = np.column_stack([X, np.full(60, 3.0)])
+    model, plain = (RBFDiscriminantCV(metric="within").fit(rows, y) for rows in (more, X))
+    new = np.column_stack([stretched(seed=5)[0], np.linspace(-50, 50, 60)])
+    np.testing.assert_allclose(model.transform(new), plain.transform(new[:, :-1]), rtol=1e-9, atol=1e-9)
+
+
+def metric_matrix(X, y):
+    """The inverse of the shrunk covariance inside the classes, by the formulas."""
+    inside = X - np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])[y]
+    scale = np.sqrt((inside**2).mean(axis=0))
+    Z = inside / scale
+    share = ledoit_wolf_shrinkage(Z, assume_centered=True)
+    S = (1 - share) * Z.T @ Z / len(Z) + share * np.mean(Z**2) * np.eye(Z.shape[1])
+    return np.linalg.inv(scale[:, None] * S * scale)
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 6), (40, 90)])
+def test_whitening_is_the_shrunk_mahalanobis_metric(n, p):
+    X, y = stretched(n, p)
+    inside = X - np.stack([X[y == c].mean(axis=0) for c in range(3)])[y]
+    assert shrinkage(inside) == pytest.approx(ledoit_wolf_shrinkage(inside, assume_centered=True), rel=1e-9)
+    found = whitening(X, Labels(np.arange(3), y)).predict(X)
+    M = metric_matrix(X, y)
+    expected = [[(a - b) @ M @ (a - b) for b in X] for a in X[:9]]
+    ours = ((found[:9, None] - found[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-8 * np.max(expected))
+
+
+@pytest.mark.parametrize("model", EMBEDDINGS, ids=str)
+def test_within_is_the_method_on_whitened_rows(model):
+    X, y = stretched()
+    new = stretched(seed=5)[0]
+    turned = whitening(X, Labels(np.arange(3), y))
+    measured = clone(model).set_params(metric="within").fit(X, y)
+    plain = clone(model).fit(turned.predict(X), y)
+    np.testing.assert_allclose(measured.embedding_, plain.embedding_, atol=1e-12)
+    np.testing.assert_allclose(measured.transform(new), plain.transform(turned.predict(new)), atol=1e-12)
+    assert measured.metric_ == "within"
+    batch = measured.transform(new)
+    assert all((measured.transform(new[i : i + 1]) == batch[i]).all() for i in range(len(new)))
+    single = clone(measured).fit(X.astype(np.float32), y)
+    assert single.transform(new.astype(np.float32)).dtype == np.float32
+    if hasattr(measured, "components_"):
+        linear = new @ measured.components_.T + measured.intercept_
+        np.testing.assert_allclose(linear, measured.transform(new), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [SupervisedLaplacianEigenmaps(), LabelEncoding(), RBFDiscriminant()], ids=str)
+def test_auto_takes_the_better_metric(model):
+    X, y = stretched(90, size=30.0)
+    assert clone(model).set_params(metric="auto").fit(X, y).metric_ == "within"
+    rng = np.random.default_rng(1)
+    rings = rng.integers(1, 3, 120)
+    angles = rng.uniform(0, 2 * np.pi, 120)
+    circles = rings[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+    circles = np.column_stack([circles, 0.01 * rng.standard_normal((120, 8))])
+    assert clone(model).set_params(metric="auto").fit(circles, rings).metric_ == "euclidean"
+
+
+def test_labels_without_meaning_gain_nothing():
+    """Whitening that had seen held-out labels would separate noise with more features than rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 200)), np.arange(80) % 2
+    for metric in ("within", "auto"):
+        model = RBFDiscriminant(metric=metric).fit(X, y)
+        assert model.loo_error_ > 0.3
+
+
+def test_scale_of_the_rows_does_not_matter():
+    X, y = stretched()
+    new = stretched(seed=5)[0]
+    for model in (SupervisedLaplacianEigenmaps(metric="within"), RBFDiscriminantCV(metric="within")):
+        expected = model.fit(X, y).transform(new)
+        for scale in (1e-150, 1e150):
+            np.testing.assert_allclose(clone(model).fit(X * scale, y).transform(new * scale), expected, atol=1e-6)
+
+
+def test_rows_of_a_class_that_do_not_differ():
+    X = np.repeat(np.arange(3.0)[:, None], 4, axis=0)
+    y = np.repeat([0, 1, 2], 4)
+    with pytest.warns(UserWarning, match="not defined, as rows of one class do not differ"):
+        model = LabelEncoding(metric="within").fit(X, y)
+    assert model.metric_ == "euclidean"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (NSSE(metric="cosine"), "metric must be one of 'euclidean', 'within', 'auto'. Got 'cosine' instead"),
+        (RBFDiscriminant(metric=3), "metric must be one of"),
+        (LDE(kernel="precomputed", metric="within"), "metric must be 'euclidean' where X holds kernel values"),
+        (RBFDiscriminantCV(9), "n_components must be"),
+    ],
+)
+def test_bad_input(model, message):
+    X, y = stretched()
+    K = X @ X.T
+    with pytest.raises(ValueError, match=message):
+        model.fit(K if getattr(model, "kernel", None) else X, y)
+
+
+# RBFDiscriminantCV
+
+
+@pytest.mark.parametrize("metric", ["auto", "euclidean", "within"])
+def test_the_embedding_decides_as_predict_does(metric):
+    X, y = load_digits(return_X_y=True)
+    model = RBFDiscriminantCV(metric=metric).fit(X[:200], y[:200])
+    mapped = model.transform(X[200:])
+    nearest = knn(model.embedding_, 1, queries=mapped)[1][:, 0]
+    scores = model.decision_function(X[200:])
+    decided = np.ptp(scores, axis=1) > 1e-9  # rows far from all others have equal scores
+    assert decided.mean() > 0.9
+    np.testing.assert_array_equal(y[:200][nearest][decided], model.predict(X[200:])[decided])
+    assert mapped.shape[1] == 9 and model.rule_ in ("gaussian", "label")
+    assert len(np.unique(model.embedding_.round(9), axis=0)) == 10
+    np.testing.assert_array_equal(RBFDiscriminantCV(metric=metric).fit_transform(X[:200], y[:200]), model.embedding_)
+    three = RBFDiscriminantCV(3, metric=metric).fit(X[:200], y[:200])
+    np.testing.assert_allclose(three.transform(X[200:]), mapped[:, :3], atol=1e-9)
+    assert list(three.get_feature_names_out()) == [f"rbfdiscriminantcv{i}" for i in range(3)]
