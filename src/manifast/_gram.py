@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from manifast._kernels import affine_product, rbf_product
 from manifast._linalg.dense import product
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._validation import Array, as_count, as_number, as_positive, is_sparse, largest_magnitude
-from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distances
+from manifast.kernels import gaussian, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
 _CHUNK = 1 << 22  # kernel values held at once
@@ -78,22 +79,22 @@ class Kernel:
         if train is None:  # precomputed
             values = X
         elif self.name == "rbf":
-            return np.asarray(_rbf_product(X, train, dual, self.sigma) + intercept.astype(dtype, copy=False))
+            return np.asarray(rbf_product(X, train, dual, self.sigma) + intercept.astype(dtype, copy=False))
         else:
             # powers leave the range of float32 soon
             wide = np.float64 if self.name == "poly" else dtype
             turned = np.ascontiguousarray(train.T, dtype=wide)
             if self.name == "linear":  # the same in its few coefficients
-                values, dual = X, _affine_product(turned, dual)
+                values, dual = X, affine_product(turned, dual)
             else:
                 out = np.empty((len(X), dual.shape[1]), dtype)
                 dual, intercept = dual.astype(wide, copy=False), np.ascontiguousarray(intercept, wide)
                 step = max(1, _CHUNK // len(train))
                 for begin in range(0, len(X), step):
                     with np.errstate(over="ignore", invalid="ignore"):
-                        products = _affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
+                        products = affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
                         powers = (products + self.coef0) ** self.degree
-                        out[begin : begin + step] = _affine_product(powers, dual, intercept)
+                        out[begin : begin + step] = affine_product(powers, dual, intercept)
                 finite = np.isfinite(out).all(axis=1)
                 if not finite.all():
                     raise ValueError(
@@ -102,7 +103,7 @@ class Kernel:
                         "data down, before fit as well."
                     )
                 return out
-        return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
+        return affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
 
 
 def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matrices: int = 3) -> None:
@@ -119,7 +120,7 @@ def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matric
 def linear_map(X: Any, coef: Array, intercept: Array) -> Array:
     """X @ coef + intercept in the dtype of X, dense or sparse, row by row the same for any batch."""
     coef, intercept = (np.ascontiguousarray(part, dtype=X.dtype) for part in (coef, intercept))
-    return np.asarray(X @ coef + intercept) if is_sparse(X) else _affine_product(X, coef, intercept)
+    return np.asarray(X @ coef + intercept) if is_sparse(X) else affine_product(X, coef, intercept)
 
 
 def settle(coef: Array, image: Array, dtype: Any) -> Array:

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._gram import Kernel, linear_map, settle
+from manifast._kernels import affine_product, heat_mean, l1_codes, of_one_dtype
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map
 from manifast._validation import Array, is_sparse
 from manifast.graphs import Distances, chunks, fitted_distances, nearest, unit_rows
-from manifast.kernels import _affine_product, _heat_mean, _l1_codes, _of_one_dtype
 
 _CHUNK = 1 << 21  # distances held at once
 
@@ -174,10 +174,10 @@ class NeighborMean:
         else:
             distances, neighbors = self._distances.nearest_to(X, self.n_neighbors)
         if self.weights is None:
-            return _heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
+            return heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
         # Means of weights · images and of the weights themselves have the same sum of k below them.
         weighted = np.column_stack([self.images * self.weights[:, None], self.weights]).astype(np.float64, copy=False)
-        means = _heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
+        means = heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
         return np.asarray(means[:, :-1] / means[:, -1:])
 
 
@@ -258,7 +258,7 @@ class LandmarkMap:
 
     def place(self, geodesics: Array) -> Array:
         """Images of rows whose geodesics to the landmarks are known, (m, landmarks)."""
-        return _affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
+        return affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
 
     def predict(self, X: Any) -> Array:
         if self.radius is None:
@@ -311,7 +311,7 @@ class Triangulation:
         for rows in _blocks(X.shape[0], len(self.landmarks)):
             lengths = self._distances.to(X[rows])
             lengths = lengths[:, self.landmarks] if self.rows is None else lengths
-            out[rows] = _affine_product(-0.5 * (np.square(lengths) - self.mean_sq), self.projection)
+            out[rows] = affine_product(-0.5 * (np.square(lengths) - self.mean_sq), self.projection)
         return out
 
 
@@ -415,14 +415,14 @@ class SparseCodeMap:
         return sp.csr_array((np.concatenate(values), np.concatenate(columns), np.array(indptr)), shape=shape)
 
     def _in(self, rows: Array, dictionary: Array) -> sp.csr_array:
-        x, d = _of_one_dtype(rows, dictionary)
-        return _l1_codes(x, d, errors=self.errors, lam=self.lam)[0]
+        x, d = of_one_dtype(rows, dictionary)
+        return l1_codes(x, d, errors=self.errors, lam=self.lam)[0]
 
 
 def prepared(X: Array, axes: Array | None, normalize: bool) -> Array:
     """Rows as sparse codes take them: projected, and of unit norm."""
     if axes is not None:
-        X = _affine_product(X.astype(axes.dtype, copy=False), axes)
+        X = affine_product(X.astype(axes.dtype, copy=False), axes)
     return unit_rows(X) if normalize else X
 
 
@@ -457,7 +457,7 @@ class AffinityMean:
 
     def predict(self, X: Any) -> Array:
         columns = np.column_stack([self.images, np.ones(len(self.images), self.images.dtype)])
-        sums = X @ columns if is_sparse(X) else _affine_product(X, columns.astype(X.dtype, copy=False))
+        sums = X @ columns if is_sparse(X) else affine_product(X, columns.astype(X.dtype, copy=False))
         if not (sums[:, -1] > 0).all():
             raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
         means = sums[:, :-1] / sums[:, -1:]

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._kernels import distances_between, of_one_dtype, search, search_exponent
 from manifast._sparse import checked_sparse
 from manifast._validation import Array, as_matrix, as_positive, is_sparse, largest_magnitude
 from manifast.graphs.bridges import bridges_of_matrix, bridges_of_rows, stored_bridges
 from manifast.graphs.rows import CHUNK, as_rows, on_sphere, pair_distances, scale_of
 from manifast.graphs.search import mean_square, mean_square_on_sphere, nearest
 from manifast.graphs.weights import complete_graph, weigh
-from manifast.kernels import _distances_between, _of_one_dtype, _search, _search_exponent, approximate_knn, sq_distances
+from manifast.kernels import approximate_knn, sq_distances
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -106,7 +107,7 @@ class Euclidean(Distances):
 
     @cached_property
     def _exponent(self) -> int | None:
-        return None if is_sparse(self._X) else _search_exponent(self._X)
+        return None if is_sparse(self._X) else search_exponent(self._X)
 
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         return nearest(self._X, k, n_threads=n_threads)
@@ -117,12 +118,12 @@ class Euclidean(Distances):
     def nearest_to(self, X: Any, k: int) -> Lists:
         if self._exponent is None or is_sparse(X):
             return nearest(self._X, k, queries=X)
-        x, q = _of_one_dtype(self._X, X)
-        return _search(x, q, k, self._exponent)
+        x, q = of_one_dtype(self._X, X)
+        return search(x, q, k, self._exponent)
 
     def to(self, X: Any) -> Array:
-        x, y = _of_one_dtype(as_matrix(X, "X"), as_matrix(self._X, "X") if is_sparse(self._X) else self._X)
-        squares = _distances_between(x, y, 1.0, False)
+        x, y = of_one_dtype(as_matrix(X, "X"), as_matrix(self._X, "X") if is_sparse(self._X) else self._X)
+        squares = distances_between(x, y, 1.0, False)
         return np.asarray(np.sqrt(squares.astype(np.float64, copy=False)))
 
     def pairs_within(self, radius: float, n_threads: int | None = None) -> Edges:
