@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from manifast._core import affine as _affine
 from manifast._core import distances as _distances
-from manifast._core import kdtree as _kdtree
 from manifast._core import knn as _knn
-from manifast._core import l1 as _l1
 from manifast._core import rbf as _rbf
+from manifast._core.kdtree import Tree
+from manifast._core.l1 import Dictionary
 from manifast._sparse import checked_sparse
 from manifast._threads import kernel_threads
 from manifast._validation import Array, contiguous, largest_magnitude, refuse_masked
@@ -29,7 +29,7 @@ def distances_between(
     """`sq_distances`, or `gaussian` with `kernel`, for rows of one dtype."""
     inv_sigma2 = 0.0
     if kernel:
-        if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
+        if x.dtype == np.float32 and not in_range(sigma, x.dtype):
             wide = None if y is None else y.astype(np.float64)
             return distances_between(x.astype(np.float64), wide, sigma, True, None, n_threads).astype(np.float32)
         (x, y), inv_sigma2 = _unit_sigma((x, y), sigma)
@@ -43,7 +43,7 @@ def distances_between(
 def rbf_product(x: Array, c: Array, w: Array, sigma: float, n_threads: int | None = None) -> Array:
     """`rbf_apply`, in the widest dtype of the three."""
     x, c, w = of_one_dtype(x, c, w)
-    if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
+    if x.dtype == np.float32 and not in_range(sigma, x.dtype):
         x, c, w = (a.astype(np.float64) for a in (x, c, w))
         return rbf_product(x, c, w, sigma, n_threads).astype(np.float32)
     (x, c), inv_sigma2 = _unit_sigma((x, c), sigma)
@@ -70,18 +70,29 @@ def heat_mean(distances: Array, neighbors: Array | None, Y: Array, beta: float, 
     rows at distance 0 have no part in it, unless there is nothing else.
     """
     out = np.empty((distances.shape[0], Y.shape[1]))
-    with kernel_threads(None) as threads:
+    with kernel_threads(team(None, 4 * distances.size * Y.shape[1])) as threads:
         _rbf.heat_mean(distances.astype(np.float64, copy=False), neighbors, Y, beta, others, out, threads)
     return out
 
 
 def search(
-    x: Array, q: Array | None, k: int, exponent: int, algorithm: str = "auto", n_threads: int | None = None
+    x: Array, q: Array | None, k: int, algorithm: str = "auto", n_threads: int | None = None
 ) -> tuple[Array, Array]:
-    """`knn` for rows of one dtype, with the exponent of x."""
+    """`knn` for rows of one dtype."""
     few = q is not None and q.shape[0] <= _FEW_QUERIES
-    tree = algorithm == "tree" or (algorithm == "auto" and not few and _tree_pays(x))
-    return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, k, exponent, n_threads)
+    tree = algorithm == "tree" or (algorithm == "auto" and not few and tree_pays(x))
+    return scaled_search(by_tree if tree else by_brute_force, x, q, k, search_exponent(x), n_threads)
+
+
+def by_brute_force(x: Array, q: Array | None, distances: Array, indices: Array, n_threads: int) -> None:
+    """Fills distances and indices with the nearest rows of x."""
+    _knn.knn(x, q, distances, indices, n_threads)
+
+
+def by_tree(x: Array, q: Array | None, distances: Array, indices: Array, n_threads: int) -> None:
+    """The same by a tree that is made for it."""
+    if len(distances) and distances.shape[1]:
+        Tree(x, n_threads).knn(q, distances, indices, n_threads)
 
 
 def team(n_threads: int | None, work: int) -> int | None:
@@ -93,7 +104,7 @@ LITTLE_WORK = 2_000_000  # multiplications, about a millisecond
 _FEW_QUERIES = 8  # are found by a scan before a tree is made
 
 
-def _tree_pays(x: Array) -> bool:
+def tree_pays(x: Array) -> bool:
     """Whether a kd-tree beats brute force: in up to 6 dimensions, and in up to 16 where the data fill few of them.
 
     Measured with k = 10 at 200 to 20,000 points: normal data in 5 dimensions are 1.6 to 3.3 times faster by tree, in 8
@@ -108,36 +119,49 @@ def _tree_pays(x: Array) -> bool:
     return bool(np.trace(covariance) ** 2 <= 5 * np.sum(covariance**2))
 
 
-def _scaled_search(
-    search: Any, x: Array, q: Array | None, k: int, exponent: int, n_threads: int | None
+def scaled_search(
+    find: Any, x: Array, q: Array | None, k: int, exponent: int, n_threads: int | None
 ) -> tuple[Array, Array]:
-    """The search, on doubles brought to a range where squares neither overflow nor vanish."""
+    """A search, on doubles brought to a range where squares neither overflow nor vanish."""
     rows = x.shape[0] if q is None else q.shape[0]
     distances, indices = np.empty((rows, k), dtype=x.dtype), np.empty((rows, k), dtype=np.int64)
-    with np.errstate(over="ignore", under="ignore"), kernel_threads(team(n_threads, rows * x.size)) as threads:
+    double = x.dtype == np.float64
+    with kernel_threads(team(n_threads, rows * x.size)) as threads:
+        if not exponent and (q is None or not double or largest_magnitude(q) < _LARGE):
+            find(x, q, distances, indices, threads)
+        else:
+            distances = _search_out_of_range(find, x, q, exponent, distances, indices, threads)
+    if double and rows and k:
+        _settle_vanished(find, x, q, k, exponent, n_threads, distances, indices)
+    return distances, indices
+
+
+def _search_out_of_range(
+    find: Any, x: Array, q: Array | None, exponent: int, distances: Array, indices: Array, threads: int
+) -> Array:
+    """The search where rows or queries are far from 1, each at a scale that suits it; distances come new."""
+    with np.errstate(over="ignore", under="ignore"):
         points, at = (np.ldexp(x, -exponent), q if q is None else np.ldexp(q, -exponent)) if exponent else (x, q)
-        if at is None or x.dtype == np.float32 or largest_magnitude(at) < _LARGE:
-            search(points, at, distances, indices, threads)
+        if at is None or largest_magnitude(at) < _LARGE:
+            find(points, at, distances, indices, threads)
             far = np.zeros(0, dtype=bool)
         else:
             far = np.any(np.abs(at) >= _LARGE, axis=1)
             near_found = distances[~far], indices[~far]
-            search(points, np.ascontiguousarray(at[~far]), *near_found, threads)
+            find(points, np.ascontiguousarray(at[~far]), *near_found, threads)
             distances[~far], indices[~far] = near_found
         if exponent:
             distances = np.ldexp(distances, exponent)
         for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
             row = q[i : i + 1]  # type: ignore[index]
             own = int(np.frexp(np.abs(row).max())[1])
-            search(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
+            find(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
             distances[i] = np.ldexp(distances[i], own)
-    if x.dtype == np.float64:
-        _settle_vanished(search, x, q, k, exponent, n_threads, distances, indices)
-    return distances, indices
+    return distances
 
 
 def _settle_vanished(
-    search: Any,
+    find: Any,
     x: Array,
     q: Array | None,
     k: int,
@@ -152,9 +176,10 @@ def _settle_vanished(
     large entries, and among the rows that do, only the small ones count.
     """
     unit = float(np.ldexp(1.0, min(exponent, 1023)))
-    close = distances < 2.0**-480 * unit
-    if not close.any():
+    tiny = 2.0**-480 * unit
+    if not (distances.item(0) if len(distances) == 1 else distances[:, 0].min()) < tiny:  # distances ascend
         return
+    close = distances < tiny
     queries = x if q is None else q
     rows, places = np.nonzero(close)
     step, apart = max(1, 2**20 // x.shape[1]), np.empty(len(rows), dtype=bool)
@@ -176,7 +201,7 @@ def _settle_vanished(
         asked = None if q is None else queries[group] - large_queries[group]
         count = min(k, len(members) - (q is None))
         own = int(np.frexp(max(largest_magnitude(part), 0.0 if asked is None else largest_magnitude(asked)))[1])
-        near, found = _scaled_search(search, part, asked, count, own, n_threads)
+        near, found = scaled_search(find, part, asked, count, own, n_threads)
         if q is None:
             places = np.searchsorted(members, group)
             near, found = near[places], found[places]
@@ -210,13 +235,16 @@ def l1_codes(
     skip: Array | None = None,
     tolerance: float = 1e-9,
     n_threads: int | None = None,
+    dictionary: Dictionary | None = None,
 ) -> tuple[sp.csr_array, Array | None]:
-    """`l1_code` for arrays of one dtype."""
-    x, d = contiguous(x), contiguous(d)
+    """`l1_code` for arrays of one dtype; `dictionary` is d prepared."""
+    x = contiguous(x)
     n, atoms = x.shape[0], d.shape[0]
     e = np.empty(x.shape, dtype=x.dtype) if errors else None
-    with kernel_threads(n_threads) as threads:
-        indptr, indices, values, status = _l1.l1_code(x, d, lam, tolerance, skip, e, threads)
+    with kernel_threads(n_threads if n > 1 else 1) as threads:
+        if dictionary is None:
+            dictionary = Dictionary(contiguous(d), n, threads)
+        indptr, indices, values, status = dictionary.code(x, lam, tolerance, skip, e, threads)
     if max(len(values), atoms) < 2**31:
         indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
     with np.errstate(over="ignore"):
@@ -285,12 +313,14 @@ def csr(parts: tuple[Array, Array, Array], n: int) -> sp.csr_array:
     return graph
 
 
-_FLOAT32_SIGMA = 1e-15, 1e15  # beyond, squares leave the range of float32 and double takes over
+def in_range(sigma: float, dtype: Any) -> bool:
+    """Whether 1/sigma² stays in the range of a dtype; where not, double takes over, and there a scale of its own."""
+    return 1e-15 < sigma < 1e15 if dtype == np.float32 else 1e-280 < sigma * sigma < 1e280
 
 
 def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
     """1/sigma² for the core; where that leaves the range, data and sigma are divided by a power of two first."""
-    if 1e-280 < sigma * sigma < 1e280:
+    if in_range(sigma, np.float64):
         return arrays, 1.0 / (sigma * sigma)
     largest = max((float(np.abs(a).max()) for a in arrays if a is not None and a.size), default=0.0)
     exponent = int(np.frexp(largest)[1])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from manifast._core import ranks as _core
-from manifast._kernels import LITTLE_WORK, outlying, search, search_exponent
+from manifast._kernels import LITTLE_WORK, outlying, search
 from manifast._threads import kernel_threads
 from manifast._validation import Array, contiguous, largest_magnitude
 
@@ -23,8 +23,7 @@ class RowSpace:
 
     def neighbors(self, k: int) -> Array:
         """The k nearest rows of each new row, or the k nearest others of each row."""
-        exponent = search_exponent(self._rows)
-        return search(self._rows, self._new, k, exponent, n_threads=self._threads)[1]
+        return search(self._rows, self._new, k, n_threads=self._threads)[1]
 
     def ranks(self, neighbors: Array) -> Array:
         """The places, from 1 on, that the rows `neighbors` (m, k) take in the order seen from each of m rows."""

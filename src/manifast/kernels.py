@@ -201,7 +201,7 @@ def knn(
         x, q = as_pair(X, queries, ("X", "queries"))
         most = x.shape[0]
     _check_neighbor_count(x, k, most)
-    return search(x, q, int(k), search_exponent(x), algorithm, n_threads)
+    return search(x, q, int(k), algorithm, n_threads)
 
 
 def approximate_knn(
