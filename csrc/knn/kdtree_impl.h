@@ -363,8 +363,54 @@ MF_INLINE void NAME(kd_search)(NAME(kd_group) *g, const NAME(kdtree) *t, unsigne
     }
 }
 
-static void NAME(kd_search_any)(NAME(kd_group) *g, const NAME(kdtree) *t, unsigned everyone)
+/* The same for one query of the group: the bound of a node is its own. */
+MF_INLINE mf_span NAME(kd_bounded_one)(const NAME(kd_group) *g, int q, const NAME(kdtree) *t, mf_span s, int64_t p)
 {
+    const REAL *box = t->boxes + s.node * 2 * p, *query = g->queries + q;
+    double above, below, x;
+#define KD_GAP(k) (x = (double)query[(k) * KD_LEAF], above = (double)box[k] - x, below = x - (double)box[p + (k)], \
+                   above = above > below ? above : below, above > 0 ? above : 0)
+    MF_SUM_SQUARES(double, f64_fma, s.bound, p, KD_GAP);
+#undef KD_GAP
+    return s;
+}
+
+MF_INLINE void NAME(kd_search_one)(NAME(kd_group) *g, int q, const NAME(kdtree) *t, int64_t p)
+{
+    mf_span stack[2 * KD_DEPTH];
+    int height = 0;
+    stack[height++] = NAME(kd_bounded_one)(g, q, t, (mf_span){0, 0, t->leaves, 0}, p);
+    while (height) {
+        mf_span s = stack[--height];
+        /* Down to a leaf by the nearer child; at the distance of the worst only a lower id would count. */
+        while (s.bound < g->worst[q] || (s.bound == g->worst[q] && t->first[s.node] < g->worst_index[q])) {
+            if (s.count == 1) {
+                NAME(kd_scan)(g, q, t, s.leaf, p);
+                break;
+            }
+            mf_span left = NAME(kd_bounded_one)(g, q, t, mf_left(s), p);
+            mf_span right = NAME(kd_bounded_one)(g, q, t, mf_right(s), p);
+            int left_first = left.bound < right.bound ||
+                             (left.bound == right.bound && t->first[left.node] < t->first[right.node]);
+            stack[height++] = left_first ? right : left;
+            s = left_first ? left : right;
+        }
+    }
+}
+
+/* Where points are many for each query, a group of queries is wide and comes by many leaves that few of them need. */
+static void NAME(kd_search_any)(NAME(kd_group) *g, const NAME(kdtree) *t, int64_t size, int alone)
+{
+    unsigned everyone = (1u << size) - 1;
+    for (int q = 0; alone && q < size; q++)
+        switch (t->p) {
+        case 1: NAME(kd_search_one)(g, q, t, 1); break;
+        case 2: NAME(kd_search_one)(g, q, t, 2); break;
+        case 3: NAME(kd_search_one)(g, q, t, 3); break;
+        case 4: NAME(kd_search_one)(g, q, t, 4); break;
+        default: NAME(kd_search_one)(g, q, t, t->p);
+        }
+    if (alone) return;
     switch (t->p) {
     case 1: NAME(kd_search)(g, t, everyone, 1); break;
     case 2: NAME(kd_search)(g, t, everyone, 2); break;
@@ -396,7 +442,7 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
         g->worst_index[q] = INT64_MAX;
         g->held[q] = 0;
     }
-    NAME(kd_search_any)(g, t, (1u << size) - 1);
+    NAME(kd_search_any)(g, t, size, t != queries && t->n > KD_ALONE * queries->n);
     for (int q = 0; q < size; q++) {
         mf_pair *list = g->lists + q * g->room;
         /* Points with NaN are never neighbours: where too few others are left, the rest is point 0, distance NaN. */
