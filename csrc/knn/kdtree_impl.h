@@ -442,7 +442,7 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
         g->worst_index[q] = INT64_MAX;
         g->held[q] = 0;
     }
-    NAME(kd_search_any)(g, t, size, t != queries && t->n > KD_ALONE * queries->n);
+    NAME(kd_search_any)(g, t, size, t != queries && t->n > KD_ALONE(t->p) * queries->n);
     for (int q = 0; q < size; q++) {
         mf_pair *list = g->lists + q * g->room;
         /* Points with NaN are never neighbours: where too few others are left, the rest is point 0, distance NaN. */
