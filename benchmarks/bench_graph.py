@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from manifast import kernels
-from manifast._core.kdtree import kdtree_knn
+
+try:
+    from manifast._kernels import by_tree
+except ImportError:  # versions before that module
+    from manifast._core.kdtree import kdtree_knn as by_tree
 
 
 def points(kind: str, n: int, p: int) -> np.ndarray:
@@ -23,7 +27,7 @@ def tree(X: np.ndarray, k: int, threads: int, queries: np.ndarray | None = None)
     """The tree itself, past the choice of algorithm that `knn` makes."""
     rows = len(X) if queries is None else len(queries)
     distances, indices = np.empty((rows, k), X.dtype), np.empty((rows, k), np.int64)
-    kdtree_knn(X, queries, distances, indices, threads)
+    by_tree(X, queries, distances, indices, threads)
     return distances, indices
 
 

@@ -74,6 +74,15 @@ const mf_table *mf_best_table(void)
     return levels[level].table;
 }
 
+void mf_prepared_free(mf_prepared *operand)
+{
+    if (!operand) return;
+    operand->close(operand);
+    mf_release(operand);
+}
+
+int64_t mf_prepared_bytes(const mf_prepared *operand) { return operand->bytes; }
+
 int mf_openmp_version(void)
 {
 #ifdef _OPENMP

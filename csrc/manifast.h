@@ -36,6 +36,13 @@ typedef struct mf_cholesky mf_cholesky; /* a sparse Cholesky factorisation; of o
 
 typedef struct mf_multilevel mf_multilevel; /* a graph at all its scales */
 
+/* Rows in the form that a kernel reads, made once and for all by its `prepare`; the kernel gives the same bits as
+ * without. Of one table and one dtype, used with those only, by any number of threads at once. It refers to the rows,
+ * which must outlive it. Free it in any case, also where `prepare` fails. */
+typedef struct mf_prepared mf_prepared;
+void mf_prepared_free(mf_prepared *operand);           /* NULL is nothing */
+int64_t mf_prepared_bytes(const mf_prepared *operand); /* what it holds beside those rows */
+
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
     const char *level;
@@ -107,23 +114,56 @@ typedef struct mf_table {
     mf_status (*neighbor_ranks_f64)(const double *y, int64_t n, const double *queries, int64_t m, int64_t p,
                                     const int64_t *neighbors, int64_t k, int64_t *ranks, mf_run *run);
 
-    /* Sparse codes of the rows of x: min 1/2 |x - a D - e|^2 + lam (|a|_1 + |e|_1); errors == NULL: without e.
-     * lam == 0 is the limit. exclude (may be NULL): the atom a sample may not use, -1 for none. The code of sample i
-     * comes as a block of counts[i] indices and values for l1_collect, which moves the blocks of all samples into CSR
-     * arrays and frees them. status[i]: 0 certified, 1 out of reach (least squares), 2 not certified to tol. */
-    mf_status (*l1_code_f32)(const float *x, int64_t n, const float *dictionary, int64_t atoms, int64_t p, double lam,
-                             double tol, const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
-                             signed char *status, mf_run *run);
-    mf_status (*l1_code_f64)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p, double lam,
-                             double tol, const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
-                             signed char *status, mf_run *run);
+    /* Sparse codes of the rows of x in a dictionary that is prepared (for as many samples; it gets what pays for so
+     * many): min 1/2 |x - a D - e|^2 + lam (|a|_1 + |e|_1); errors == NULL: without e. lam == 0 is the limit. exclude
+     * (may be NULL): the atom a sample may not use, -1 for none. The code of sample i comes as a block of counts[i]
+     * indices and values for l1_collect, which moves the blocks of all samples into CSR arrays and frees them.
+     * status[i]: 0 certified, 1 out of reach (least squares), 2 not certified to tol. */
+    mf_status (*l1_prepare_f32)(const float *dictionary, int64_t atoms, int64_t p, int64_t samples, mf_prepared **made,
+                              mf_run *run);
+    mf_status (*l1_prepare_f64)(const double *dictionary, int64_t atoms, int64_t p, int64_t samples, mf_prepared **made,
+                              mf_run *run);
+    mf_status (*l1_code_f32)(const mf_prepared *dictionary, const float *x, int64_t n, double lam, double tol,
+                           const int64_t *exclude, int64_t *counts, void **blocks, float *errors, signed char *status,
+                           mf_run *run);
+    mf_status (*l1_code_f64)(const mf_prepared *dictionary, const double *x, int64_t n, double lam, double tol,
+                           const int64_t *exclude, int64_t *counts, void **blocks, double *errors, signed char *status,
+                           mf_run *run);
     void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values);
 
-    /* knn by a kd-tree, for few features. */
-    mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
-                                float *distances, int64_t *indices, mf_run *run);
-    mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,
-                                double *distances, int64_t *indices, mf_run *run);
+    /* knn by a kd-tree, which is prepared, for few features; y == NULL: of the tree's own rows. n, m < 2^31. */
+    mf_status (*kdtree_prepare_f32)(const float *x, int64_t n, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*kdtree_prepare_f64)(const double *x, int64_t n, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*kdtree_search_f32)(const mf_prepared *x, const float *y, int64_t m, int64_t k, float *distances,
+                                 int64_t *indices, mf_run *run);
+    mf_status (*kdtree_search_f64)(const mf_prepared *x, const double *y, int64_t m, int64_t k, double *distances,
+                                 int64_t *indices, mf_run *run);
+
+    /* sq_distances, rbf_apply and knn against rows that are prepared. */
+    mf_status (*distances_prepare_f32)(const float *y, int64_t m, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*distances_prepare_f64)(const double *y, int64_t m, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*distances_to_f32)(const mf_prepared *y, const float *x, int64_t n, float inv_sigma2, float *out,
+                                mf_run *run);
+    mf_status (*distances_to_f64)(const mf_prepared *y, const double *x, int64_t n, double inv_sigma2, double *out,
+                                mf_run *run);
+    mf_status (*rbf_prepare_f32)(const float *centers, int64_t m, int64_t p, const float *coef, int64_t d,
+                               mf_prepared **made, mf_run *run);
+    mf_status (*rbf_prepare_f64)(const double *centers, int64_t m, int64_t p, const double *coef, int64_t d,
+                               mf_prepared **made, mf_run *run);
+    mf_status (*rbf_apply_to_f32)(const mf_prepared *centers, const float *x, int64_t n, float inv_sigma2, float *out,
+                                mf_run *run);
+    mf_status (*rbf_apply_to_f64)(const mf_prepared *centers, const double *x, int64_t n, double inv_sigma2, double *out,
+                                mf_run *run);
+    mf_status (*knn_prepare_f32)(const float *y, int64_t n, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*knn_prepare_f64)(const double *y, int64_t n, int64_t p, mf_prepared **made, mf_run *run);
+    mf_status (*knn_to_f32)(const mf_prepared *y, const float *queries, int64_t m, int64_t k, float *distances,
+                          int64_t *indices, mf_run *run);
+    mf_status (*knn_to_f64)(const mf_prepared *y, const double *queries, int64_t m, int64_t k, double *distances,
+                          int64_t *indices, mf_run *run);
+
+    /* The largest |entry| of n numbers, 0 for none; NaN where one is not finite. */
+    double (*largest_f32)(const float *x, int64_t n);
+    double (*largest_f64)(const double *x, int64_t n);
 
     /* Lists of k neighbours and their distances to a symmetric CSR graph, in two steps: `begin` makes *graph and says
      * how many entries it has, `fill` writes it; `free` in any case. An edge joins i and j where either lists

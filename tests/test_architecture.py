@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     ["_core", "_warnings", "_progress", "_links", "_version"],
     ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
+    ["_kernels", "_prepared"],
     ["_labels", "kernels", "_ranks", "_lipschitz", "_widths"],
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],
     ["_neighbors"],
@@ -86,11 +87,6 @@ def test_private_names_stay_in_their_package(path):
 KNOWN = {
     (module, name)
     for module, names in {
-        "manifast.kernels": (
-            "_affine_product _rbf_product _distances_between _heat_mean _of_one_dtype _l1_codes _search "
-            "_search_exponent _outlying _LITTLE_WORK _as_graph _csr _explain_flaws _describe _BAD_WEIGHT "
-            "_NOT_SYMMETRIC _INT32_MAX"
-        ),
         "manifast._local": "_reconstruct",
         "manifast._core": "_abi",
     }.items()
@@ -100,11 +96,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("path", sources(), ids=module_of)
 def test_modules_have_one_job_each(path):
-    assert len(path.read_text().splitlines()) <= LONGEST.get(module_of(path), 600)
-
-
-# Still to be cut.
-LONGEST = {"manifast.kernels": 790}
+    assert len(path.read_text().splitlines()) <= 600
 
 
 def test_a_method_of_ones_own_in_one_file():

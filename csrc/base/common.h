@@ -100,6 +100,12 @@ static inline void *mf_alloc(int64_t count, size_t size)
 #endif
 }
 
+/* How every prepared operand begins. The rest belongs to its kernel. */
+struct mf_prepared {
+    void (*close)(mf_prepared *self); /* releases what the rest points to */
+    int64_t bytes;                    /* that it holds */
+};
+
 static inline void mf_release(void *memory)
 {
 #ifdef _WIN32

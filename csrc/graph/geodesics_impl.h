@@ -1,11 +1,11 @@
 /* geodesic_rows and landmark_map: distances along the manifold from new points, by the shortest way over one of the
  * point's neighbours, and Landmark Isomap's map of them.
  * Accumulator: double; landmark_map has one vector of accumulators per output that runs over the columns in order.
- * Geodesics of either dtype are read where they lie. Workspace: landmark_map needs 1024 x d vectors per thread.
+ * Geodesics of either dtype are read where they lie. Workspace: landmark_map needs up to 1024 x d vectors per thread.
  * Template. Needs: base/dtype_impl.h. */
 
 #undef GEODESIC_PART
-#define GEODESIC_PART 128 /* columns at a time: a part of all rows in reach of the cache, the minimum in registers */
+#define GEODESIC_PART 512 /* columns at a time: a page of each row, and parts of all rows in reach of the cache */
 
 /* Four vectors of doubles. */
 MF_INLINE void NAME(geodesic_load)(const REAL *from, vf64 *to)
@@ -19,9 +19,10 @@ MF_INLINE void NAME(geodesic_load)(const REAL *from, vf64 *to)
 #endif
 }
 
-/* to[c] = min_j distances[j] + geodesics[neighbors[j], c] for `columns` columns. */
-MF_INLINE void NAME(geodesic_part)(const double *distances, const int64_t *neighbors, int64_t k, const REAL *geodesics,
-                                   int64_t stride, int64_t columns, double *to)
+/* to[c] = min_j distances[j] + geodesics[neighbors[j], c] for `columns` columns. Those of `next` neighbours (NULL: of
+ * none) are fetched meanwhile: rows are scattered, and the processor does not see them coming. */
+MF_INLINE void NAME(geodesic_part)(const double *distances, const int64_t *neighbors, const int64_t *next, int64_t k,
+                                   const REAL *geodesics, int64_t stride, int64_t columns, double *to)
 {
     enum { DOUBLES = MF_VBYTES / (int)sizeof(double), STEP = 4 * DOUBLES };
     int64_t c = 0;
@@ -30,6 +31,8 @@ MF_INLINE void NAME(geodesic_part)(const double *distances, const int64_t *neigh
         for (int v = 0; v < 4; v++) least[v] = vf64_set((double)INFINITY);
         for (int64_t j = 0; j < k; j++) {
             NAME(geodesic_load)(geodesics + neighbors[j] * stride + c, way);
+            for (int line = 0; next && line < STEP * (int)sizeof(REAL); line += 64)
+                __builtin_prefetch((const char *)(geodesics + next[j] * stride + c) + line);
             vf64 first = vf64_set(distances[j]);
             for (int v = 0; v < 4; v++) least[v] = vf64_min(way[v] + first, least[v]);
         }
@@ -56,7 +59,8 @@ static mf_status NAME(geodesic_rows)(const double *distances, const int64_t *nei
             for (int64_t c = 0; c < columns; c += GEODESIC_PART) {
                 double part[GEODESIC_PART];
                 int64_t width = mf_min(GEODESIC_PART, columns - c), at = i * columns + c;
-                NAME(geodesic_part)(distances + i * k, neighbors + i * k, k, geodesics + c, columns, width, part);
+                const int64_t *next = i + 1 < m ? neighbors + (i + 1) * k : NULL;
+                NAME(geodesic_part)(distances + i * k, neighbors + i * k, next, k, geodesics + c, columns, width, part);
                 if (narrow)
                     for (int64_t j = 0; j < width; j++) ((float *)out)[at + j] = (float)part[j];
                 else memcpy((double *)out + at, part, (size_t)width * sizeof(double));
@@ -72,8 +76,8 @@ static mf_status NAME(landmark_map)(const double *distances, const int64_t *neig
                                     const double *projection, int64_t d, const double *offset, double *out,
                                     mf_run *run)
 {
-    enum { BLOCK = 1024, DOUBLES = MF_VBYTES / (int)sizeof(double) };
-    int64_t padded = mf_round_up(columns, DOUBLES);
+    enum { LARGEST = 1024, DOUBLES = MF_VBYTES / (int)sizeof(double) };
+    int64_t padded = mf_round_up(columns, DOUBLES), block_rows = mf_min(LARGEST, mf_ceil_div(m, run->n_threads));
     double *transposed = mf_alloc(d * padded, sizeof(double)); /* projection by output; zeros at the end */
     int starved = !transposed;
     if (starved) return MF_NO_MEMORY;
@@ -81,19 +85,21 @@ static mf_status NAME(landmark_map)(const double *distances, const int64_t *neig
         for (int64_t c = 0; c < padded; c++) transposed[o * padded + c] = c < columns ? projection[c * d + o] : 0;
 #pragma omp parallel num_threads(run->n_threads) reduction(| : starved)
     {
-        vf64 *sums = mf_alloc(BLOCK * d, sizeof(vf64));
+        vf64 *sums = mf_alloc(block_rows * d, sizeof(vf64));
         starved = !sums;
         if (starved) mf_stop(run);
 #pragma omp for schedule(dynamic)
-        for (int64_t block = 0; block < mf_ceil_div(m, BLOCK); block++) {
+        for (int64_t block = 0; block < mf_ceil_div(m, block_rows); block++) {
             if (mf_poll(run)) continue;
-            int64_t begin = block * BLOCK, end = mf_min(begin + BLOCK, m);
-            memset(sums, 0, (size_t)(BLOCK * d) * sizeof(vf64));
+            int64_t begin = block * block_rows, end = mf_min(begin + block_rows, m);
+            memset(sums, 0, (size_t)(block_rows * d) * sizeof(vf64));
             for (int64_t c = 0; c < columns; c += GEODESIC_PART) {
                 int64_t width = mf_min(GEODESIC_PART, columns - c), vectors = mf_ceil_div(width, DOUBLES);
                 for (int64_t i = begin; i < end; i++) {
                     double part[GEODESIC_PART];
-                    NAME(geodesic_part)(distances + i * k, neighbors + i * k, k, geodesics + c, columns, width, part);
+                    const int64_t *next = i + 1 < end ? neighbors + (i + 1) * k : NULL;
+                    NAME(geodesic_part)(distances + i * k, neighbors + i * k, next, k, geodesics + c, columns, width,
+                                        part);
                     for (int64_t j = 0; j < width; j++) part[j] = part[j] * part[j] - mean_sq[c + j];
                     for (int64_t j = width; j < vectors * DOUBLES; j++) part[j] = 0;
                     for (int64_t o = 0; o < d; o++) {

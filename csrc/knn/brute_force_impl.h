@@ -12,6 +12,8 @@
  * Template. Needs: base/sort.h, and dense/tile_impl.h, knn/exact_distance_impl.h, knn/screening_impl.h for both
  * dtypes. */
 
+#undef FEW_QUERIES
+#define FEW_QUERIES 8 /* up to here points that are not packed are scanned: faster than screening */
 #undef SCREEN
 #define SCREEN(type, x) MF_JOIN(MF_JOIN(mf, x), type)
 
@@ -22,6 +24,7 @@ typedef struct {
     int self;
     const double *shift;
     double scale;
+    const float *columns, *norms; /* all points packed for screening, or NULL */
     REAL *distances;
     int64_t *indices;
     char *open; /* per query: 1 while its neighbours are not proved */
@@ -103,12 +106,92 @@ static double NAME(unit_scale)(const REAL *y, int64_t n, int64_t p, const double
 
 /* The panels of one screening dtype filled from this dtype. */
 #undef FILL
+#undef FILL_ONE
 #define FILL(T) SCREEN(T, MF_JOIN(fill, DTYPE))
+#define FILL_ONE(T) SCREEN(T, MF_JOIN(fill_width, DTYPE))
+
+/* All points packed for screening, and where they were shifted and scaled to. */
+typedef struct {
+    mf_prepared head;
+    const REAL *y;
+    int64_t n, p;
+    double *shift, scale;
+    float *columns, *norms;
+} NAME(points);
+
+#undef POINTS_WIDTH
+#define POINTS_WIDTH ((int64_t)(2 * MF_VBYTES / sizeof(float)))
+
+static void NAME(points_close)(mf_prepared *self)
+{
+    NAME(points) *s = (NAME(points) *)self;
+    mf_release(s->shift);
+    mf_release(s->columns);
+    mf_release(s->norms);
+}
+
+/* Where points are shifted and scaled to, so that nothing overflows. Returns 0 when memory runs out. */
+static int NAME(find_place)(const REAL *y, int64_t n, int64_t p, double *shift, double *scale, int threads)
+{
+    REAL *shift_real = mf_alloc(p, sizeof(REAL));
+    if (!shift_real) return 0;
+    NAME(find_shift)(y, n, p, shift_real);
+    for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
+    *scale = NAME(unit_scale)(y, n, p, shift, threads);
+    mf_release(shift_real);
+    return 1;
+}
+
+/* The prepared operand. */
+static mf_status NAME(knn_prepare)(const REAL *y, int64_t n, int64_t p, mf_prepared **made, mf_run *run)
+{
+    int64_t panels = mf_ceil_div(n, POINTS_WIDTH), room = panels * POINTS_WIDTH;
+    NAME(points) *s = mf_alloc(1, sizeof(*s));
+    *made = (mf_prepared *)s;
+    if (!s) return MF_NO_MEMORY;
+    *s = (NAME(points)){{NAME(points_close), room * (p + 1) * 4 + p * 8}, y, n, p, mf_alloc(p, sizeof(double)), 1,
+                        mf_alloc(room * p, sizeof(float)), mf_alloc(room, sizeof(float))};
+    if (!s->shift || !s->columns || !s->norms) return MF_NO_MEMORY;
+    int threads = mf_worth_threads(n * p, run);
+    if (!NAME(find_place)(y, n, p, s->shift, &s->scale, threads)) return MF_NO_MEMORY;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t j = 0; j < panels; j++)
+        if (!mf_poll(run))
+            FILL(f32)(y + j * POINTS_WIDTH * p, mf_min(POINTS_WIDTH, n - j * POINTS_WIDTH), p, s->shift, s->scale, 0,
+                      s->columns + j * POINTS_WIDTH * p, s->norms + j * POINTS_WIDTH);
+    return run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
+/* Few queries against packed points, one after the other: the team shares the points. */
+static int NAME(screen_few)(const NAME(search) *s, int64_t keep, mf_run *run)
+{
+    int64_t panels = mf_ceil_div(s->n, POINTS_WIDTH), p = s->p;
+    SCREEN(f32, reservoir) lists;
+    float *x = mf_alloc(p + 1, sizeof(float)), *norm = x + p;
+    mf_pair *list = mf_alloc(keep + 64, sizeof(*list));
+    int no_memory = !SCREEN(f32, reservoir_open)(&lists, run->n_threads, keep) || !x || !list;
+    for (int64_t row = 0; row < s->m && !no_memory && !mf_poll(run); row++) {
+        FILL_ONE(f32)(s->queries + row * p, 1, p, s->shift, s->scale, -2, 1, x, norm);
+        SCREEN(f32, reservoir_clear)(&lists, run->n_threads);
+#pragma omp parallel num_threads(run->n_threads) if (run->n_threads > 1)
+        {
+            int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+            SCREEN(f32, screen_one)(x, *norm, s->columns, s->norms, p, panels * thread / threads,
+                                    panels * (thread + 1) / threads, &lists, thread);
+        }
+        for (int64_t t = 1; t < run->n_threads; t++) SCREEN(f32, screen_join)(&lists, 0, t);
+        NAME(settle_f32)(s, row, &lists, 0, list);
+    }
+    SCREEN(f32, reservoir_close)(&lists);
+    mf_release(x);
+    mf_release(list);
+    return no_memory;
+}
 
 /* Stage 1 for a set against itself, float32 tiles of half the matrix. Returns 1 when memory runs out. */
 static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
 {
-    enum { WIDTH = 2 * MF_VBYTES / sizeof(float) };
+    enum { WIDTH = POINTS_WIDTH };
     int64_t panels = mf_ceil_div(s->n, WIDTH);
     int no_memory = 0;
     SCREEN(f32, reservoir) lists;
@@ -143,7 +226,12 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
     return no_memory;
 }
 
-/* A stage for `count` queries x that are the rows `rows` of the search, screened in TYPE. */
+/* A stage for `count` queries x that are the rows `rows` of the search, screened in TYPE. Points are packed before in
+ * float only. */
+#undef ALL_f32
+#undef ALL_f64
+#define ALL_f32(packed) (packed)
+#define ALL_f64(packed) NULL
 #undef DEFINE_STAGE
 #define DEFINE_STAGE(TYPE, T)                                                                                          \
     static int NAME(stage_##T)(const NAME(search) *s, const REAL *x, const int64_t *rows, int64_t count, int64_t keep, \
@@ -153,7 +241,8 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
         SCREEN(T, reservoir) lists;                                                                                    \
         SCREEN(T, screen_team) team;                                                                                   \
         int ready = SCREEN(T, reservoir_open)(&lists, count, keep);                                                    \
-        if (!SCREEN(T, screen_team_open)(&team, count, s->p) || !ready) no_memory = 1;                                 \
+        if (!SCREEN(T, screen_team_open)(&team, count, s->p, ALL_##T(s->columns), ALL_##T(s->norms)) || !ready)        \
+            no_memory = 1;                                                                                             \
         else {                                                                                                         \
             SCREEN(T, reservoir_clear)(&lists, count);                                                                 \
             _Pragma("omp parallel num_threads(run->n_threads)")                                                        \
@@ -245,16 +334,15 @@ static int NAME(screen)(NAME(search) *s, mf_run *run)
     int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 4 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
     int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
     round = mf_min(round, m);
-    REAL *shift_real = mf_alloc(p, sizeof(REAL)), *gathered = NULL;
-    double *shift = mf_alloc(p, sizeof(double));
+    REAL *gathered = NULL;
+    double *shift = s->shift ? NULL : mf_alloc(p, sizeof(double));
     int64_t *rows = mf_alloc(round, sizeof(int64_t));
-    if (!shift_real || !shift || !rows) no_memory = 1;
+    if (!rows || (!s->shift && (!shift || !NAME(find_place)(s->y, n, p, shift, &s->scale, run->n_threads))))
+        no_memory = 1;
     else {
-        NAME(find_shift)(s->y, n, p, shift_real);
-        for (int64_t j = 0; j < p; j++) shift[j] = shift_real[j];
-        s->shift = shift;
-        s->scale = NAME(unit_scale)(s->y, n, p, shift, run->n_threads);
+        if (!s->shift) s->shift = shift;
         if (s->self && n * (2 * keep + 32) * 8 <= SELF_LIST_BYTES) no_memory = NAME(search_self)(s, keep, run);
+        else if (s->columns && m <= FEW_QUERIES) no_memory = NAME(screen_few)(s, keep, run);
         else
             for (int64_t q0 = 0; q0 < m && !no_memory && !run->stop; q0 += round) {
                 int64_t count = mf_min(round, m - q0);
@@ -273,29 +361,42 @@ static int NAME(screen)(NAME(search) *s, mf_run *run)
             else no_memory = q < m;
         }
     }
-    mf_release(shift_real);
     mf_release(shift);
     mf_release(rows);
     mf_release(gathered);
     return no_memory;
 }
 
+/* All stages of a search that has its points and queries. */
+static mf_status NAME(find_neighbors)(NAME(search) *s, mf_run *run)
+{
+    if (s->m == 0 || s->k == 0) return MF_OK;
+    run->n_threads = mf_worth_threads(s->m * s->n * s->p, run);
+    s->open = mf_alloc(s->m, 1);
+    if (!s->open) return MF_NO_MEMORY;
+    memset(s->open, 1, (size_t)s->m);
+    int no_memory = (s->m > FEW_QUERIES || s->columns) && NAME(screen)(s, run);
+    if (!no_memory && !run->stop && memchr(s->open, 1, (size_t)s->m)) no_memory = NAME(scan_open)(s, run);
+    mf_release(s->open);
+    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+}
+
 /* k nearest of y for each query (NULL: for each row of y, itself left out); k <= n, or n - 1 without queries. */
 static mf_status NAME(knn)(const REAL *y, int64_t n, const REAL *queries, int64_t m, int64_t p, int64_t k,
                            REAL *distances, int64_t *indices, mf_run *run)
 {
-    enum { FEW = 8 }; /* up to here scanning is faster than screening */
     int self = queries == NULL;
-    if (self) queries = y, m = n;
-    if (m == 0 || k == 0) return MF_OK;
-    run->n_threads = mf_worth_threads(m * n * p, run);
-    char *open = mf_alloc(m, 1);
-    if (!open) return MF_NO_MEMORY;
-    memset(open, 1, (size_t)m);
-    NAME(search) s = {.y = y, .queries = queries, .n = n, .m = m, .p = p, .k = k, .self = self,
-                      .distances = distances, .indices = indices, .open = open};
-    int no_memory = m > FEW && NAME(screen)(&s, run);
-    if (!no_memory && !run->stop) no_memory = NAME(scan_open)(&s, run);
-    mf_release(open);
-    return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
+    NAME(search) s = {.y = y, .queries = self ? y : queries, .n = n, .m = self ? n : m, .p = p, .k = k, .self = self,
+                      .distances = distances, .indices = indices};
+    return NAME(find_neighbors)(&s, run);
+}
+
+static mf_status NAME(knn_to)(const mf_prepared *made, const REAL *queries, int64_t m, int64_t k, REAL *distances,
+                              int64_t *indices, mf_run *run)
+{
+    const NAME(points) *points = (const NAME(points) *)made;
+    NAME(search) s = {.y = points->y, .queries = queries, .n = points->n, .m = m, .p = points->p, .k = k,
+                      .shift = points->shift, .scale = points->scale, .columns = points->columns,
+                      .norms = points->norms, .distances = distances, .indices = indices};
+    return NAME(find_neighbors)(&s, run);
 }

@@ -1,4 +1,4 @@
-/* kdtree_knn: exact nearest neighbours in few dimensions. Leaves are full blocks of KD_LEAF points, one feature after
+/* kdtree_search: exact nearest neighbours in few dimensions. Leaves are full blocks of KD_LEAF points, one feature after
  * the other, so that a query meets a leaf in vectors of points; queries travel in groups, the points of a leaf of a
  * tree of their own (for a set against itself the same tree).
  * Accumulator: double, in the order of knn/sum_squares.h; bounds have the same shape and so hold in floating point.
@@ -7,22 +7,24 @@
  * Template. Needs: base/sort.h, knn/kdtree_nodes.h, knn/exact_distance_impl.h. */
 
 typedef struct {
+    mf_prepared head;
     int64_t n, p, leaves;
     REAL *blocks;   /* [leaf][p][KD_LEAF]; what is missing in the last leaf is NaN and passes no comparison */
     REAL *boxes;    /* [node][2][p]: least and greatest coordinates */
-    int64_t *ids;   /* [leaf][KD_LEAF] */
-    int64_t *first; /* [node] lowest id */
+    int32_t *ids;   /* [leaf][KD_LEAF] */
+    int32_t *first; /* [node] lowest id */
 } NAME(kdtree);
 
 /* Points move between two buffers while they are split. */
 typedef struct {
     REAL *rows[2];
-    int64_t *ids[2];
+    int32_t *ids[2];
     double *keys;
 } NAME(kd_build);
 
-static void NAME(kd_free)(NAME(kdtree) *t)
+static void NAME(kd_close)(mf_prepared *self)
 {
+    NAME(kdtree) *t = (NAME(kdtree) *)self;
     mf_release(t->blocks);
     mf_release(t->boxes);
     mf_release(t->ids);
@@ -57,7 +59,7 @@ MF_INLINE void NAME(kd_split)(const NAME(kd_build) *b, int64_t n, int64_t p, mf_
     int64_t start = s.leaf * KD_LEAF, end = mf_min((s.leaf + s.count) * KD_LEAF, n);
     int64_t left = s.count / 2 * KD_LEAF, size = end - start, feature;
     const REAL *rows = b->rows[side] + start * p;
-    const int64_t *ids = b->ids[side] + start;
+    const int32_t *ids = b->ids[side] + start;
     double *keys = b->keys + start, middle;
     feature = NAME(kd_widest)(rows, size, p);
     for (int64_t r = 0; r < size; r++) keys[r] = NAME(kd_key)(rows[r * p + feature]);
@@ -66,7 +68,8 @@ MF_INLINE void NAME(kd_split)(const NAME(kd_build) *b, int64_t n, int64_t p, mf_
     int64_t equal = left; /* how many equal to the middle go left: the first ones */
     for (int64_t r = 0; r < left; r++) equal -= keys[r] < middle;
     REAL *other = b->rows[!side] + start * p;
-    int64_t *other_ids = b->ids[!side] + start, to[2] = {left, 0};
+    int32_t *other_ids = b->ids[!side] + start;
+    int64_t to[2] = {left, 0};
     for (int64_t r = 0; r < size; r++) {
         double key = NAME(kd_key)(rows[r * p + feature]);
         int tie = (key == middle) & (equal > 0);
@@ -103,7 +106,7 @@ static void NAME(kd_leaf)(NAME(kdtree) *t, const NAME(kd_build) *b, mf_span s, i
         }
         box[k] = low, box[p + k] = high;
     }
-    for (int64_t r = 0; r < KD_LEAF; r++) t->ids[start + r] = r < size ? b->ids[side][start + r] : INT64_MAX;
+    for (int64_t r = 0; r < KD_LEAF; r++) t->ids[start + r] = r < size ? b->ids[side][start + r] : INT32_MAX;
     t->first[s.node] = b->ids[side][start];
 }
 
@@ -122,7 +125,7 @@ static void NAME(kd_join)(NAME(kdtree) *t, mf_span s)
             box[p + k] = c && box[p + k] > inner[p + k] ? box[p + k] : inner[p + k];
         }
     }
-    t->first[s.node] = mf_min(t->first[child[0].node], t->first[child[1].node]);
+    t->first[s.node] = (int32_t)mf_min(t->first[child[0].node], t->first[child[1].node]);
 }
 
 static void NAME(kd_subtree)(NAME(kdtree) *t, const NAME(kd_build) *b, mf_span top, int top_side, mf_run *run)
@@ -148,11 +151,12 @@ static mf_status NAME(kd_make)(const REAL *x, int64_t n, int64_t p, NAME(kdtree)
 {
     enum { WIDEST = 256 };
     int64_t leaves = mf_ceil_div(n, KD_LEAF), room = leaves * KD_LEAF;
-    *t = (NAME(kdtree)){n, p, leaves,
+    int64_t bytes = (room + (2 * leaves - 1) * 2) * p * (int64_t)sizeof(REAL) + (room + 2 * leaves - 1) * 4;
+    *t = (NAME(kdtree)){{NAME(kd_close), bytes}, n, p, leaves,
                         mf_alloc(room * p, sizeof(REAL)), mf_alloc((2 * leaves - 1) * 2 * p, sizeof(REAL)),
-                        mf_alloc(room, sizeof(int64_t)), mf_alloc(2 * leaves - 1, sizeof(int64_t))};
+                        mf_alloc(room, sizeof(int32_t)), mf_alloc(2 * leaves - 1, sizeof(int32_t))};
     NAME(kd_build) b = {{mf_alloc(n * p, sizeof(REAL)), mf_alloc(n * p, sizeof(REAL))},
-                        {mf_alloc(n, sizeof(int64_t)), mf_alloc(n, sizeof(int64_t))},
+                        {mf_alloc(n, sizeof(int32_t)), mf_alloc(n, sizeof(int32_t))},
                         mf_alloc(n, sizeof(double))};
     int ready = t->blocks && t->boxes && t->ids && t->first && b.rows[0] && b.rows[1] && b.ids[0] && b.ids[1] && b.keys;
     if (ready) {
@@ -161,7 +165,7 @@ static mf_status NAME(kd_make)(const REAL *x, int64_t n, int64_t p, NAME(kdtree)
         int64_t width = 1, enough = run->n_threads > 1 ? mf_min(8 * (int64_t)run->n_threads, WIDEST / 2) : 1;
         int side = 0;
         memcpy(b.rows[0], x, (size_t)(n * p) * sizeof(REAL));
-        for (int64_t i = 0; i < n; i++) b.ids[0][i] = i;
+        for (int64_t i = 0; i < n; i++) b.ids[0][i] = (int32_t)i;
         while (width < enough && width * 2 <= leaves && !mf_poll(run)) {
 #pragma omp parallel for schedule(dynamic) num_threads(run->n_threads) if (width > 1)
             for (int64_t i = 0; i < width; i++) {
@@ -256,7 +260,7 @@ MF_INLINE void NAME(kd_offer)(NAME(kd_group) *g, int q, mf_pair candidate)
 
 /* The first leaf of a sorted list: places come from counting who precedes whom, without a branch. Ids ascend in a
  * leaf, so equal distances keep their order; what is no candidate has distance +inf and id INT64_MAX. */
-MF_INLINE void NAME(kd_begin)(NAME(kd_group) *g, int q, const double *distance, const int64_t *ids)
+MF_INLINE void NAME(kd_begin)(NAME(kd_group) *g, int q, const double *distance, const int32_t *ids)
 {
     enum { VECTORS = KD_LEAF / MF_LANES64 };
     mf_pair *list = g->lists + q * g->room;
@@ -301,7 +305,7 @@ MF_INLINE void NAME(kd_scan)(NAME(kd_group) *g, int q, const NAME(kdtree) *t, in
         near |= vf64_bits((vf64_mask)(sum <= vf64_set(g->worst[q]))) << r;
     }
     if (leaf == g->own) near &= ~(1u << q);
-    const int64_t *ids = t->ids + leaf * KD_LEAF;
+    const int32_t *ids = t->ids + leaf * KD_LEAF;
     if (g->held[q] == 0 && g->room == g->k) {
         for (int r = 0; r < KD_LEAF; r++) distance[r] = near >> r & 1 ? distance[r] : INFINITY;
         NAME(kd_begin)(g, q, distance, ids);
@@ -359,8 +363,54 @@ MF_INLINE void NAME(kd_search)(NAME(kd_group) *g, const NAME(kdtree) *t, unsigne
     }
 }
 
-static void NAME(kd_search_any)(NAME(kd_group) *g, const NAME(kdtree) *t, unsigned everyone)
+/* The same for one query of the group: the bound of a node is its own. */
+MF_INLINE mf_span NAME(kd_bounded_one)(const NAME(kd_group) *g, int q, const NAME(kdtree) *t, mf_span s, int64_t p)
 {
+    const REAL *box = t->boxes + s.node * 2 * p, *query = g->queries + q;
+    double above, below, x;
+#define KD_GAP(k) (x = (double)query[(k) * KD_LEAF], above = (double)box[k] - x, below = x - (double)box[p + (k)], \
+                   above = above > below ? above : below, above > 0 ? above : 0)
+    MF_SUM_SQUARES(double, f64_fma, s.bound, p, KD_GAP);
+#undef KD_GAP
+    return s;
+}
+
+MF_INLINE void NAME(kd_search_one)(NAME(kd_group) *g, int q, const NAME(kdtree) *t, int64_t p)
+{
+    mf_span stack[2 * KD_DEPTH];
+    int height = 0;
+    stack[height++] = NAME(kd_bounded_one)(g, q, t, (mf_span){0, 0, t->leaves, 0}, p);
+    while (height) {
+        mf_span s = stack[--height];
+        /* Down to a leaf by the nearer child; at the distance of the worst only a lower id would count. */
+        while (s.bound < g->worst[q] || (s.bound == g->worst[q] && t->first[s.node] < g->worst_index[q])) {
+            if (s.count == 1) {
+                NAME(kd_scan)(g, q, t, s.leaf, p);
+                break;
+            }
+            mf_span left = NAME(kd_bounded_one)(g, q, t, mf_left(s), p);
+            mf_span right = NAME(kd_bounded_one)(g, q, t, mf_right(s), p);
+            int left_first = left.bound < right.bound ||
+                             (left.bound == right.bound && t->first[left.node] < t->first[right.node]);
+            stack[height++] = left_first ? right : left;
+            s = left_first ? left : right;
+        }
+    }
+}
+
+/* Where points are many for each query, a group of queries is wide and comes by many leaves that few of them need. */
+static void NAME(kd_search_any)(NAME(kd_group) *g, const NAME(kdtree) *t, int64_t size, int alone)
+{
+    unsigned everyone = (1u << size) - 1;
+    for (int q = 0; alone && q < size; q++)
+        switch (t->p) {
+        case 1: NAME(kd_search_one)(g, q, t, 1); break;
+        case 2: NAME(kd_search_one)(g, q, t, 2); break;
+        case 3: NAME(kd_search_one)(g, q, t, 3); break;
+        case 4: NAME(kd_search_one)(g, q, t, 4); break;
+        default: NAME(kd_search_one)(g, q, t, t->p);
+        }
+    if (alone) return;
     switch (t->p) {
     case 1: NAME(kd_search)(g, t, everyone, 1); break;
     case 2: NAME(kd_search)(g, t, everyone, 2); break;
@@ -392,7 +442,7 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
         g->worst_index[q] = INT64_MAX;
         g->held[q] = 0;
     }
-    NAME(kd_search_any)(g, t, (1u << size) - 1);
+    NAME(kd_search_any)(g, t, size, t != queries && t->n > KD_ALONE(t->p) * queries->n);
     for (int q = 0; q < size; q++) {
         mf_pair *list = g->lists + q * g->room;
         /* Points with NaN are never neighbours: where too few others are left, the rest is point 0, distance NaN. */
@@ -402,7 +452,7 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
             if (g->held[q] > k) mf_pairs_select(list, g->held[q], k - 1);
             mf_pairs_sort(list, k);
         }
-        int64_t row = queries->ids[leaf * KD_LEAF + q] * k;
+        int64_t row = (int64_t)queries->ids[leaf * KD_LEAF + q] * k;
         for (int64_t i = 0; i < k; i++) distances[row + i] = (REAL)sqrt(list[i].key);
         for (int64_t i = 0; i < k; i++) indices[row + i] = list[i].index;
         for (int64_t i = k; i > 0 && indices[row + i - 1] == INT64_MAX; i--)
@@ -410,17 +460,17 @@ static void NAME(kd_answer)(NAME(kd_group) *g, const NAME(kdtree) *t, const NAME
     }
 }
 
-static mf_status NAME(kdtree_knn)(const REAL *x, int64_t n, const REAL *y, int64_t m, int64_t p, int64_t k,
-                                  REAL *distances, int64_t *indices, mf_run *run)
+/* Neighbours of the points of another tree, or (y == NULL) of the tree's own, among those of the tree. */
+static mf_status NAME(kdtree_search)(const mf_prepared *made, const REAL *y, int64_t m, int64_t k, REAL *distances,
+                                     int64_t *indices, mf_run *run)
 {
-    NAME(kdtree) tree = {0}, other = {0}, *queries = &tree;
+    const NAME(kdtree) *tree = (const NAME(kdtree) *)made, *queries = tree;
+    NAME(kdtree) other = {0};
+    mf_status status = MF_OK;
     int no_memory = 0;
-    if (!y) m = n;
-    if (m == 0 || k == 0) return MF_OK;
-    mf_status status = NAME(kd_make)(x, n, p, &tree, run);
-    if (status == MF_OK && y) {
+    if (y) {
         queries = &other;
-        status = NAME(kd_make)(y, m, p, &other, run);
+        status = NAME(kd_make)(y, m, tree->p, &other, run);
     }
     if (status == MF_OK) {
         int64_t room = k <= KD_SORTED ? k : 2 * k;
@@ -434,12 +484,19 @@ static mf_status NAME(kdtree_knn)(const REAL *x, int64_t n, const REAL *y, int64
             }
 #pragma omp for schedule(dynamic, 4)
             for (int64_t leaf = 0; leaf < queries->leaves; leaf++)
-                if (!mf_poll(run)) NAME(kd_answer)(&g, &tree, queries, leaf, distances, indices);
+                if (!mf_poll(run)) NAME(kd_answer)(&g, tree, queries, leaf, distances, indices);
             mf_release(g.lists);
         }
         status = no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
     }
-    NAME(kd_free)(&tree);
-    NAME(kd_free)(&other);
+    NAME(kd_close)(&other.head);
     return status;
+}
+
+/* The prepared operand: the tree. */
+static mf_status NAME(kdtree_prepare)(const REAL *x, int64_t n, int64_t p, mf_prepared **made, mf_run *run)
+{
+    NAME(kdtree) *t = mf_alloc(1, sizeof(*t));
+    *made = (mf_prepared *)t;
+    return t ? NAME(kd_make)(x, n, p, t, run) : MF_NO_MEMORY;
 }

@@ -1,4 +1,4 @@
-/* The kNN kernels for both dtypes: knn (brute force, proved), kdtree_knn, neighbor_ranks, and the parts of the
+/* The kNN kernels for both dtypes: knn (brute force, proved), kdtree_search, neighbor_ranks, and the parts of the
  * approximate search by clusters. */
 #ifndef MF_KNN_KNN_H
 #define MF_KNN_KNN_H

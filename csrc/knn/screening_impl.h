@@ -91,14 +91,17 @@ static NAME(acc) *NAME(partial_open)(int64_t p)
     return mf_alloc(p > PANEL_STEP ? NAME(block_rows)(p) / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
 }
 
-/* What a team shares while it screens queries: all queries packed, and one chunk of the data. */
+/* What a team shares while it screens queries: all queries packed, and one chunk of the data, or all of it where it was
+ * packed before. */
 typedef struct {
     REAL *rows, *row_norms, *columns, *column_norms;
+    const REAL *all, *all_norms; /* or NULL */
 } NAME(screen_team);
 
-static int NAME(screen_team_open)(NAME(screen_team) *t, int64_t m, int64_t p)
+static int NAME(screen_team_open)(NAME(screen_team) *t, int64_t m, int64_t p, const REAL *all, const REAL *all_norms)
 {
-    int64_t padded = mf_round_up(m, MR), width = NAME(chunk_columns)(p);
+    int64_t padded = mf_round_up(m, MR), width = all ? 0 : NAME(chunk_columns)(p);
+    t->all = all, t->all_norms = all_norms;
     t->rows = mf_alloc(padded * p, sizeof(REAL));
     t->row_norms = mf_alloc(padded, sizeof(REAL));
     t->columns = mf_alloc(width * p, sizeof(REAL));
@@ -127,16 +130,18 @@ static void NAME(screen_queries)(const char *x, int64_t m, const char *y, int64_
              t->row_norms + i * MR);
     for (int64_t j0 = 0; j0 < n; j0 += width) {
         int64_t columns = mf_min(width, n - j0), panels = mf_ceil_div(columns, NR);
+        const REAL *packed = t->all ? t->all + j0 * p : t->columns;
+        const REAL *norms = t->all ? t->all_norms + j0 : t->column_norms;
 #pragma omp for schedule(static)
-        for (int64_t j = 0; j < panels; j++)
+        for (int64_t j = 0; j < (t->all ? 0 : panels); j++)
             fill(y + (j0 + j * NR) * p * (int64_t)size, mf_min(NR, columns - j * NR), p, shift, scale, 0,
                  t->columns + j * NR * p, t->column_norms + j * NR);
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < mf_ceil_div(m, block); i++) {
             if (mf_poll(run)) continue;
             int64_t row0 = i * block, rows = mf_min(block, m - row0);
-            NAME(screen_block) b = {t->row_norms + row0, t->column_norms, row0, j0, rows, n, lists, exclude};
-            NAME(sweep)(t->rows + row0 * p, mf_ceil_div(rows, MR), t->columns, panels, p, 1, partial,
+            NAME(screen_block) b = {t->row_norms + row0, norms, row0, j0, rows, n, lists, exclude};
+            NAME(sweep)(t->rows + row0 * p, mf_ceil_div(rows, MR), packed, panels, p, 1, partial,
                         NAME(screen_query_done), &b);
         }
     }
@@ -153,7 +158,53 @@ static double NAME(candidates)(NAME(reservoir) *lists, int64_t row, int64_t k, i
     return beyond;
 }
 
-#if MF_F32 /* a set against itself is screened in float32 only */
+#if MF_F32 /* a set against itself, and few queries against packed data, are screened in float32 only */
+/* One query, -2 times the point, against the packed panels from j0 to j1; candidates go to a row of the lists. */
+MF_INLINE void NAME(screen_panels)(int count, const REAL *restrict x, REAL norm, const REAL *restrict columns,
+                                   const REAL *norms, int64_t p, int64_t panel, NAME(reservoir) *lists, int64_t row)
+{
+    V total[4 * (NR / LANES)] = {{0}};
+    columns += panel * NR * p, norms += panel * NR;
+    for (int64_t k0 = 0; k0 < p; k0 += MAX_CHAIN) {
+        V sum[4 * (NR / LANES)] = {{0}};
+        for (int64_t k = k0; k < mf_min(k0 + MAX_CHAIN, p); k++) {
+            V a = VOP(set)(x[k]);
+            for (int g = 0; g < count; g++)
+                for (int v = 0; v < NR / LANES; v++) {
+                    V b = VOP(load)(columns + (g * p + k) * NR + v * LANES);
+                    sum[g * (NR / LANES) + v] = VOP(fma)(a, b, sum[g * (NR / LANES) + v]);
+                }
+        }
+        for (int s = 0; s < count * (NR / LANES); s++) total[s] += sum[s];
+    }
+    for (int s = 0; s < count * (NR / LANES); s++) {
+        V near = total[s] + (norm + VOP(load)(norms + s * LANES));
+        for (unsigned bits = VOP(bits)(near < lists->threshold[row]); bits; bits &= bits - 1) {
+            int lane = __builtin_ctz(bits);
+            if (near[lane] < lists->threshold[row])
+                NAME(reservoir_add)(lists, row, near[lane], panel * NR + s * LANES + lane);
+        }
+    }
+}
+
+static void NAME(screen_one)(const REAL *x, REAL norm, const REAL *columns, const REAL *norms, int64_t p, int64_t j0,
+                             int64_t j1, NAME(reservoir) *lists, int64_t row)
+{
+    int64_t j = j0;
+    for (; j + 4 <= j1; j += 4) NAME(screen_panels)(4, x, norm, columns, norms, p, j, lists, row);
+    for (; j < j1; j++) NAME(screen_panels)(1, x, norm, columns, norms, p, j, lists, row);
+}
+
+/* Adds the candidates of another row of the lists. */
+static void NAME(screen_join)(NAME(reservoir) *lists, int64_t row, int64_t other)
+{
+    NAME(reservoir_cut)(lists, other);
+    const REAL *distance = lists->distance + other * lists->stride + lists->offset;
+    const RINT *index = lists->index + other * lists->stride + lists->offset;
+    for (int64_t c = 0; c < lists->count[other]; c++)
+        if (distance[c] < lists->threshold[row]) NAME(reservoir_add)(lists, row, distance[c], index[c]);
+}
+
 /* Row and column lists: one tile of the upper triangle serves both. */
 MF_INLINE void NAME(screen_self_done)(void *context, int64_t row, int64_t column, NAME(acc) *t)
 {

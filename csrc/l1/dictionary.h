@@ -38,17 +38,24 @@ static int l1_find_head(l1_shared *c, mf_run *run)
     return 1;
 }
 
-static void l1_release_shared(l1_shared *c)
+static void l1_release_shared(mf_prepared *self)
 {
+    l1_shared *c = (l1_shared *)self;
     mf_release(c->d), mf_release(c->norm), mf_release(c->basis), mf_release(c->df);
     mf_release(c->limit), mf_release(c->tail), mf_release(c->head);
 }
 
-/* The dictionary in padded rows, double and float, with norms and head. */
-static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, int use_head, mf_run *run)
+/* The dictionary in padded rows, double and float, with norms; and with the head, which costs a few passes over it,
+ * where that pays for `samples` samples. */
+static mf_status l1_open(l1_shared *c, const double *d64, const float *d32, int64_t atoms, int64_t p, int64_t samples,
+                         mf_run *run)
 {
-    int64_t ld = c->ld, ldf = c->ldf, p = c->p;
-    c->heads = use_head ? L1_HEADS : 0;
+    enum { HEAD_SAMPLES = 16, HEAD_ATOMS = 256, HEAD_FEATURES = 32 };
+    *c = (l1_shared){.prepared = {l1_release_shared, 0}, .atoms = atoms, .padded = mf_round_up(atoms, 16), .p = p,
+                     .ld = mf_round_up(p, L1_PAIR64), .ldf = mf_round_up(p, L1_PAIR32)};
+    int64_t ld = c->ld, ldf = c->ldf;
+    c->heads = samples >= HEAD_SAMPLES && atoms >= HEAD_ATOMS && p >= HEAD_FEATURES ? L1_HEADS : 0;
+    c->prepared.bytes = (atoms * (ld + 1) + L1_HEADS * ld) * 8 + (atoms * ldf + (2 + c->heads) * c->padded) * 4;
     c->d = mf_alloc(c->atoms * ld, sizeof(double)), c->norm = mf_alloc(c->atoms, sizeof(double));
     c->basis = mf_alloc(L1_HEADS * ld, sizeof(double)), c->df = mf_alloc(c->atoms * ldf, sizeof(float));
     c->limit = mf_alloc(c->padded, sizeof(float)), c->tail = mf_alloc(c->padded, sizeof(float));
@@ -78,7 +85,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
         if (norm > 0) c->limit[j] = (float)fmin(FLT_MAX / 8, (1 - 0x1p-22) / norm);
         for (int64_t i = 0; i < ldf; i++) c->df[j * ldf + i] = i < p ? (float)(atom[i] * inverse) : 0;
     }
-    if (!c->heads) return MF_OK;
+    if (!c->heads) return run->stop ? MF_INTERRUPTED : MF_OK;
     for (int64_t k = 0; k < c->heads; k++) c->basis_rows[k] = c->basis + k * ld;
     memset(c->head, 0, (size_t)(c->heads * c->padded) * sizeof(float));
     if (!l1_find_head(c, run)) return MF_NO_MEMORY;
@@ -92,7 +99,7 @@ static mf_status l1_prepare(l1_shared *c, const double *d64, const float *d32, i
         }
         c->tail[j] = (float)(sqrt(fmax(0, 1 - inside) + 1e-12) * (1 + 1e-6));
     }
-    return MF_OK;
+    return run->stop ? MF_INTERRUPTED : MF_OK;
 }
 
 #endif

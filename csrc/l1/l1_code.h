@@ -115,94 +115,105 @@ static int l1_prepare_work(l1_work *s, const l1_shared *c, mf_run *run)
 }
 
 typedef struct {
-    const double *x64, *d64;
-    const float *x32, *d32;
+    const double *x64;
+    const float *x32;
     double *errors64;
     float *errors32;
 } l1_arrays;
 
-static mf_status l1_run(const l1_arrays *io, int64_t n, int64_t atoms, int64_t p, int errors, double lam, double tol,
-                        const int64_t *exclude, int64_t *counts, void **blocks, signed char *status, mf_run *run)
+/* Codes in a dictionary that is prepared. */
+static mf_status l1_run(const mf_prepared *dictionary, const l1_arrays *io, int64_t n, int errors, double lam,
+                        double tol, const int64_t *exclude, int64_t *counts, void **blocks, signed char *status,
+                        mf_run *run)
 {
-    /* The head costs a few passes over the dictionary: it pays from this many samples on, in as many atoms. */
-    enum { HEAD_SAMPLES = 16, HEAD_ATOMS = 256, HEAD_FEATURES = 32 };
-    l1_shared c = {.atoms = atoms, .padded = mf_round_up(atoms, 16), .p = p, .ld = mf_round_up(p, L1_PAIR64),
-                   .ldf = mf_round_up(p, L1_PAIR32), .errors = errors, .lam = lam, .tol = tol};
+    l1_shared c = *(const l1_shared *)dictionary;
+    c.errors = errors, c.lam = lam, c.tol = tol;
+    int64_t p = c.p;
+    int no_memory = 0, done = 0;
     memset(blocks, 0, (size_t)n * sizeof(void *));
     memset(counts, 0, (size_t)n * sizeof(int64_t));
-    int use_head = n >= HEAD_SAMPLES && atoms >= HEAD_ATOMS && p >= HEAD_FEATURES;
-    mf_status result = l1_prepare(&c, io->d64, io->d32, use_head, run);
-    int no_memory = result == MF_NO_MEMORY, done = 0;
-    if (!no_memory) {
-#pragma omp parallel num_threads(run->n_threads)
-        {
-            l1_work s;
-            double *row = mf_alloc(p, sizeof(double));
-            int ready = l1_prepare_work(&s, &c, run) && row;
+#pragma omp parallel num_threads(run->n_threads) if (run->n_threads > 1 && n > 1)
+    {
+        l1_work s;
+        double *row = mf_alloc(p, sizeof(double));
+        int ready = l1_prepare_work(&s, &c, run) && row;
 #pragma omp for schedule(dynamic) nowait
-            for (int64_t i = 0; i < n; i++) {
-                if (mf_poll(run)) continue;
-                double largest = 0;
-                for (int64_t k = 0; k < p && ready; k++) {
-                    s.x[k] = io->x64 ? io->x64[i * p + k] : (double)io->x32[i * p + k];
-                    largest = fmax(largest, fabs(s.x[k]));
-                    row[k] = 0;
-                }
-                l1_result code = ready ? L1_OK : L1_MEMORY;
-                status[i] = L1_GOOD;
-                if (ready && largest > 0) {
-                    int exponent = ilogb(largest) + 1, verdict;
-                    for (int64_t k = 0; k < p; k++) s.x[k] = ldexp(s.x[k], -exponent);
-                    if (s.excluded >= 0) s.state[s.excluded] = 0;
-                    s.excluded = exclude ? exclude[i] : -1;
-                    code = l1_sample(&s, exponent, lam, blocks + i, counts + i, row, &verdict);
-                    status[i] = (signed char)verdict;
-                }
-                if (code == L1_MEMORY) {
-#pragma omp atomic write
-                    no_memory = 1;
-                    mf_stop(run);
-                }
-                for (int64_t k = 0; k < p && errors && ready; k++) {
-                    if (io->errors64) io->errors64[i * p + k] = row[k];
-                    else io->errors32[i * p + k] = (float)row[k];
-                }
+        for (int64_t i = 0; i < n; i++) {
+            if (mf_poll(run)) continue;
+            double largest = 0;
+            for (int64_t k = 0; k < p && ready; k++) {
+                s.x[k] = io->x64 ? io->x64[i * p + k] : (double)io->x32[i * p + k];
+                largest = fmax(largest, fabs(s.x[k]));
+                row[k] = 0;
             }
-            mf_release(row);
-            l1_release_work(&s);
-            /* A sample may take seconds: the calling thread checks for Ctrl-C until the last one is done. */
-#pragma omp atomic update
-            done++;
-            for (int all = 0; omp_get_thread_num() == 0 && !all && !mf_poll(run);) {
-#pragma omp atomic read
-                all = done;
-                all = all == omp_get_num_threads();
-                if (!all) mf_doze();
+            l1_result code = ready ? L1_OK : L1_MEMORY;
+            status[i] = L1_GOOD;
+            if (ready && largest > 0) {
+                int exponent = ilogb(largest) + 1, verdict;
+                for (int64_t k = 0; k < p; k++) s.x[k] = ldexp(s.x[k], -exponent);
+                if (s.excluded >= 0) s.state[s.excluded] = 0;
+                s.excluded = exclude ? exclude[i] : -1;
+                code = l1_sample(&s, exponent, lam, blocks + i, counts + i, row, &verdict);
+                status[i] = (signed char)verdict;
+            }
+            if (code == L1_MEMORY) {
+#pragma omp atomic write
+                no_memory = 1;
+                mf_stop(run);
+            }
+            for (int64_t k = 0; k < p && errors && ready; k++) {
+                if (io->errors64) io->errors64[i * p + k] = row[k];
+                else io->errors32[i * p + k] = (float)row[k];
             }
         }
+        mf_release(row);
+        l1_release_work(&s);
+        /* A sample may take seconds: the calling thread checks for Ctrl-C until the last one is done. */
+#pragma omp atomic update
+        done++;
+        for (int all = 0; omp_get_thread_num() == 0 && !all && !mf_poll(run);) {
+#pragma omp atomic read
+            all = done;
+            all = all == omp_get_num_threads();
+            if (!all) mf_doze();
+        }
     }
-    l1_release_shared(&c);
     if (no_memory || run->stop)
         for (int64_t i = 0; i < n; i++) free(blocks[i]), blocks[i] = NULL;
     return no_memory ? MF_NO_MEMORY : run->stop ? MF_INTERRUPTED : MF_OK;
 }
 
-static mf_status mf_l1_code_f64(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p,
-                                double lam, double tol, const int64_t *exclude, int64_t *counts, void **blocks,
-                                double *errors, signed char *status, mf_run *run)
+static mf_status mf_l1_prepare_f64(const double *dictionary, int64_t atoms, int64_t p, int64_t samples,
+                                   mf_prepared **made, mf_run *run)
 {
-    l1_arrays io = {.x64 = x, .d64 = dictionary, .errors64 = errors};
-    return l1_run(&io, n, atoms, p, errors != NULL, lam, tol, exclude, counts, blocks, status, run);
+    l1_shared *c = mf_alloc(1, sizeof(*c));
+    *made = (mf_prepared *)c;
+    return c ? l1_open(c, dictionary, NULL, atoms, p, samples, run) : MF_NO_MEMORY;
 }
 
-/* The solver is double throughout: the float entry only reads and writes float. */
-static mf_status mf_l1_code_f32(const float *x, int64_t n, const float *dictionary, int64_t atoms,
-                                int64_t p, double lam, double tol, const int64_t *exclude,
-                                int64_t *counts, void **blocks, float *errors, signed char *status,
-                                mf_run *run)
+static mf_status mf_l1_code_f64(const mf_prepared *dictionary, const double *x, int64_t n, double lam, double tol,
+                                const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
+                                signed char *status, mf_run *run)
 {
-    l1_arrays io = {.x32 = x, .d32 = dictionary, .errors32 = errors};
-    return l1_run(&io, n, atoms, p, errors != NULL, lam, tol, exclude, counts, blocks, status, run);
+    l1_arrays io = {.x64 = x, .errors64 = errors};
+    return l1_run(dictionary, &io, n, errors != NULL, lam, tol, exclude, counts, blocks, status, run);
+}
+
+/* The solver is double throughout: the float entries only read and write float. */
+static mf_status mf_l1_prepare_f32(const float *dictionary, int64_t atoms, int64_t p, int64_t samples,
+                                   mf_prepared **made, mf_run *run)
+{
+    l1_shared *c = mf_alloc(1, sizeof(*c));
+    *made = (mf_prepared *)c;
+    return c ? l1_open(c, NULL, dictionary, atoms, p, samples, run) : MF_NO_MEMORY;
+}
+
+static mf_status mf_l1_code_f32(const mf_prepared *dictionary, const float *x, int64_t n, double lam, double tol,
+                                const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
+                                signed char *status, mf_run *run)
+{
+    l1_arrays io = {.x32 = x, .errors32 = errors};
+    return l1_run(dictionary, &io, n, errors != NULL, lam, tol, exclude, counts, blocks, status, run);
 }
 
 /* Moves the blocks into CSR arrays and frees them. */

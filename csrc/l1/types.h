@@ -32,8 +32,10 @@ MF_INLINE int l1_ends_call(l1_result code) { return code == L1_MEMORY || code ==
 
 #define L1_NOISE 2e-14 /* rounding of rest, relative to |x|: below it nothing is decided */
 
-/* What all samples share; rows padded with zeros to whole pairs of vectors. */
+/* What all samples share; rows padded with zeros to whole pairs of vectors. A prepared operand: `errors`, `lam` and
+ * `tol` are those of a call, the rest is the dictionary's. */
 typedef struct {
+    mf_prepared prepared;
     int64_t atoms, padded, p, ld, ldf, heads;
     int errors;
     double lam, tol, scale; /* atoms are divided by `scale`, so an error costs `scale` times what a coefficient does */

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
+from manifast._kernels import affine_product
 from manifast._linalg.dense import product
 from manifast._linalg.memory import LANDMARKS, check_room
+from manifast._prepared import PreparedCenters
 from manifast._validation import Array, as_count, as_number, as_positive, is_sparse, largest_magnitude
-from manifast.kernels import _affine_product, _rbf_product, gaussian, sq_distances
+from manifast.kernels import gaussian, sq_distances
 
 KERNELS = ("linear", "rbf", "poly", "polynomial", "precomputed")
 _CHUNK = 1 << 22  # kernel values held at once
 _LARGEST = 1e140  # of kernel values, so that their squares stay in range
 _SMALLEST = 1e-25  # largest coefficient beside which others are still in the range of float32
+_FLOAT64 = np.dtype(np.float64)
 _SAMPLE = 2000  # rows that are looked at for the median distance
 
 
@@ -71,38 +75,71 @@ class Kernel:
             )
         return values
 
-    def apply(self, X: Array, train: Array | None, dual: Array, intercept: Array) -> Array:
-        """K(X, train) @ dual + intercept, row by row the same for any batch."""
+
+class KernelSum:
+    """K(x, rows) @ dual + intercept, row by row the same for any batch; without rows, x holds the values of the kernel.
+
+    What depends on rows and coefficients alone is made on first use and kept (`manifast._prepared`), and not pickled.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Array | None, dual: Array, intercept: Array) -> None:
+        self._given = kernel, rows, dual, intercept
+        self._centers = None if rows is None or kernel.name != "rbf" else PreparedCenters(rows, dual)
+        self._turned: dict[Any, Array] = {}
+
+    def __getstate__(self) -> Any:
+        return self._given
+
+    def __setstate__(self, given: Any) -> None:
+        self.__init__(*given)  # type: ignore[misc]
+
+    def __call__(self, X: Array) -> Array:
+        """In the wider dtype of X and the coefficients."""
+        kernel, rows, dual, intercept = self._given
         dtype = np.result_type(X, dual)
-        X, dual = X.astype(dtype, copy=False), dual.astype(dtype, copy=False)
-        if train is None:  # precomputed
-            values = X
-        elif self.name == "rbf":
-            return np.asarray(_rbf_product(X, train, dual, self.sigma) + intercept.astype(dtype, copy=False))
-        else:
-            # powers leave the range of float32 soon
-            wide = np.float64 if self.name == "poly" else dtype
-            turned = np.ascontiguousarray(train.T, dtype=wide)
-            if self.name == "linear":  # the same in its few coefficients
-                values, dual = X, _affine_product(turned, dual)
-            else:
-                out = np.empty((len(X), dual.shape[1]), dtype)
-                dual, intercept = dual.astype(wide, copy=False), np.ascontiguousarray(intercept, wide)
-                step = max(1, _CHUNK // len(train))
-                for begin in range(0, len(X), step):
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        products = _affine_product(X[begin : begin + step].astype(wide, copy=False), turned)
-                        powers = (products + self.coef0) ** self.degree
-                        out[begin : begin + step] = _affine_product(powers, dual, intercept)
-                finite = np.isfinite(out).all(axis=1)
-                if not finite.all():
-                    raise ValueError(
-                        f"X must be rows whose image under the polynomial kernel is finite. Got row "
-                        f"{int(np.argmin(finite))}, for which (x·y + coef0)^{self.degree} leaves the range: scale the "
-                        "data down, before fit as well."
-                    )
-                return out
-        return _affine_product(values, dual, np.ascontiguousarray(intercept, dtype=dtype))
+        if X.dtype != dtype:
+            X = X.astype(dtype)
+        if self._centers is not None:
+            sums = self._centers.product(X, kernel.sigma)
+            sums += intercept.astype(dtype, copy=False)
+            return sums
+        if rows is None or kernel.name == "linear":
+            coef = dual.astype(dtype, copy=False) if rows is None else self._made(dtype, self._collapsed)
+            return affine_product(X, coef, np.ascontiguousarray(intercept, dtype=dtype))
+        return self._powers(X, kernel, dual, intercept)
+
+    def _made(self, dtype: Any, make: Callable[[Any], Array]) -> Array:
+        found = self._turned.get(dtype)
+        if found is None:
+            found = self._turned[dtype] = make(dtype)
+        return found
+
+    def _columns(self, dtype: Any) -> Array:
+        """Rows as columns."""
+        return np.ascontiguousarray(self._given[1].T, dtype=dtype)  # type: ignore[union-attr]
+
+    def _collapsed(self, dtype: Any) -> Array:
+        """The few coefficients of the features that a linear kernel's are the same as."""
+        return affine_product(self._columns(dtype), self._given[2].astype(dtype, copy=False))
+
+    def _powers(self, X: Array, kernel: Kernel, dual: Array, intercept: Array) -> Array:
+        """In float64: powers leave the range of float32 soon."""
+        columns = self._made(_FLOAT64, self._columns)
+        out = np.empty((len(X), dual.shape[1]), X.dtype)
+        dual, intercept = dual.astype(np.float64, copy=False), np.ascontiguousarray(intercept, np.float64)
+        step = max(1, _CHUNK // columns.shape[1])
+        for begin in range(0, len(X), step):
+            with np.errstate(over="ignore", invalid="ignore"):
+                products = affine_product(X[begin : begin + step].astype(np.float64, copy=False), columns)
+                powers = (products + kernel.coef0) ** kernel.degree
+                out[begin : begin + step] = affine_product(powers, dual, intercept)
+        finite = np.isfinite(out).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"X must be rows whose image under the polynomial kernel is finite. Got row {int(np.argmin(finite))}, "
+                f"for which (x·y + coef0)^{kernel.degree} leaves the range: scale the data down, before fit as well."
+            )
+        return out
 
 
 def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matrices: int = 3) -> None:
@@ -119,7 +156,7 @@ def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matric
 def linear_map(X: Any, coef: Array, intercept: Array) -> Array:
     """X @ coef + intercept in the dtype of X, dense or sparse, row by row the same for any batch."""
     coef, intercept = (np.ascontiguousarray(part, dtype=X.dtype) for part in (coef, intercept))
-    return np.asarray(X @ coef + intercept) if is_sparse(X) else _affine_product(X, coef, intercept)
+    return np.asarray(X @ coef + intercept) if is_sparse(X) else affine_product(X, coef, intercept)
 
 
 def settle(coef: Array, image: Array, dtype: Any) -> Array:

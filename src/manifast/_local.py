@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._core import local as _local
+from manifast._kernels import csr, of_one_dtype
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_count, as_matrix, as_number, as_pair, as_positive, contiguous
-from manifast.kernels import _csr, _of_one_dtype
 
 __all__ = [
     "alignment_matrix",
@@ -108,7 +108,7 @@ def reconstruct(
 
 def _reconstruct(x: Array, y: Array, q: Array, lists: Array, reg: float, n_threads: int | None = None) -> Array:
     """The same for arrays that were checked before."""
-    x, y, q = _of_one_dtype(x, y, q)
+    x, y, q = of_one_dtype(x, y, q)
     out = np.empty((q.shape[0], y.shape[1]), dtype=x.dtype)
     with kernel_threads(n_threads) as threads:
         _local.reconstruct(x, y, q, lists, reg, out, threads)
@@ -335,14 +335,14 @@ def _matrix_of_neighbors(made: Any, lists: Array, n: int) -> sp.csr_array:
         raise ValueError(
             f"neighbors must not name a row itself, or one neighbour twice. Got {lists[made]} in row {made}."
         )
-    return _csr(made, n)
+    return csr(made, n)
 
 
 def _matrix_of_cliques(made: Any, lists: Array, name: str, n: int) -> sp.csr_array:
     """The same for lists that may name any point, once."""
     if isinstance(made, int):
         raise ValueError(f"{name} must not name a point twice. Got {lists[made]} in row {made}.")
-    return _csr(made, n)
+    return csr(made, n)
 
 
 def _as_lists(value: Any, name: str, n: int, *, rows: int | None = None) -> Array:

@@ -43,6 +43,7 @@ def search_neighbors(distances: Distances, X: Any, k: int, how: str | None) -> t
 
 def _announce(distances: Distances, X: Array, k: int) -> None:
     """Say how long the exact search will take: in the log, and in a warning where it is more than a minute."""
+    distances.nearest_to(X[:1], k)  # packs the rows
     begin = perf_counter()
     distances.nearest_to(X[:_PROBES], k)
     # A set against itself takes half the distances of as many queries.

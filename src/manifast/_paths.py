@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._core import paths as _core
+from manifast._kernels import as_graph, describe
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_matrix, contiguous
-from manifast.kernels import _as_graph, _describe
 
 
 def shortest_paths(W: Any, sources: Any = None, *, out: Array | None = None, n_threads: int | None = None) -> Array:
@@ -56,7 +56,7 @@ def shortest_paths(W: Any, sources: Any = None, *, out: Array | None = None, n_t
     else:
         given = np.asarray(sources)
         if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-            raise ValueError(f"sources must be a list of integers. Got {_describe(given)} instead.")
+            raise ValueError(f"sources must be a list of integers. Got {describe(given)} instead.")
         if given.size and not (given.min() >= 0 and given.max() < n):
             raise ValueError(
                 f"sources must be between 0 and n - 1 = {n - 1}. Got {given.min()} to {given.max()} instead."
@@ -66,7 +66,7 @@ def shortest_paths(W: Any, sources: Any = None, *, out: Array | None = None, n_t
     if out is None:
         out = np.empty(shape)
     elif not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float64:
-        raise ValueError(f"out must be an array of shape {shape} and dtype float64. Got {_describe(out)} instead.")
+        raise ValueError(f"out must be an array of shape {shape} and dtype float64. Got {describe(out)} instead.")
     elif not (out.flags.carray and out.dtype.isnative):
         raise ValueError("out must be C-contiguous, aligned and writable. Got an array that is not.")
     elif any(np.may_share_memory(out, a) for a in (graph.data, graph.indices, graph.indptr, nodes)):
@@ -167,7 +167,7 @@ def landmark_map(
 
 def _as_lengths(W: Any) -> sp.csr_array:
     """A symmetric graph of edge lengths in canonical form; of two lengths that differ by rounding the smaller."""
-    graph = _as_graph(W, "W")
+    graph = as_graph(W, "W")
     n = graph.shape[0]
     if n >= 2**31:
         raise ValueError(f"W must have fewer than 2**31 rows. Got {n} instead.")
@@ -195,7 +195,7 @@ def _as_ways(distances: Any, neighbors: Any, geodesics: Any) -> tuple[Array, Arr
         raise ValueError(f"neighbors must have the shape of distances, {d.shape}. Got {indices.shape} instead.")
     g = np.asarray(geodesics)
     if g.ndim != 2 or g.dtype.kind not in "fiub":
-        raise ValueError(f"geodesics must be a matrix of real numbers. Got {_describe(g)} instead.")
+        raise ValueError(f"geodesics must be a matrix of real numbers. Got {describe(g)} instead.")
     narrow = g.dtype.kind == "f" and g.dtype.itemsize <= 4
     g = contiguous(g, np.float32 if narrow else np.float64)
     if indices.size and not (indices.min() >= 0 and indices.max() < g.shape[0]):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from manifast._core import ranks as _core
+from manifast._kernels import LITTLE_WORK, outlying, search
 from manifast._threads import kernel_threads
 from manifast._validation import Array, contiguous, largest_magnitude
-from manifast.kernels import _LITTLE_WORK, _outlying, _search, _search_exponent
 
 
 class RowSpace:
@@ -23,19 +23,18 @@ class RowSpace:
 
     def neighbors(self, k: int) -> Array:
         """The k nearest rows of each new row, or the k nearest others of each row."""
-        exponent = _search_exponent(self._rows)
-        return _search(self._rows, self._new, k, exponent, n_threads=self._threads)[1]
+        return search(self._rows, self._new, k, n_threads=self._threads)[1]
 
     def ranks(self, neighbors: Array) -> Array:
         """The places, from 1 on, that the rows `neighbors` (m, k) take in the order seen from each of m rows."""
         rows, new = self._rows, self._new
         widest = max((rows, rows if new is None else new), key=largest_magnitude)
-        exponent = _outlying(widest) if rows.dtype == np.float64 else 0
+        exponent = outlying(widest) if rows.dtype == np.float64 else 0
         if exponent:
             with np.errstate(under="ignore"):
                 rows, new = np.ldexp(rows, -exponent), None if new is None else np.ldexp(new, -exponent)
         made = np.empty(neighbors.shape, dtype=np.int64)
-        little = self._threads is None and len(neighbors) * rows.size < _LITTLE_WORK
+        little = self._threads is None and len(neighbors) * rows.size < LITTLE_WORK
         with kernel_threads(1 if little else self._threads) as threads:
             _core.neighbor_ranks(rows, new, contiguous(neighbors, np.int64), made, threads)
         return made

@@ -175,15 +175,16 @@ class kernel_threads:
     _own: weakref.ref[kernel_threads] | None
 
     def __init__(self, n_threads: int | None) -> None:
-        if n_threads is not None and (
-            not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1
-        ):
+        whole = type(n_threads) is int or (isinstance(n_threads, Integral) and not isinstance(n_threads, bool))
+        if n_threads is not None and not (whole and n_threads >= 1):
             raise ValueError(f"n_threads must be None or an integer of at least 1. Got {shown(n_threads)} instead.")
         self._asked = n_threads
 
     def __enter__(self) -> int:
         if self._asked is not None:
-            return 1 if os.getpid() != _home else int(min(self._asked, 4 * (os.cpu_count() or 1)))
+            if self._asked == 1 or os.getpid() != _home:
+                return 1
+            return int(min(self._asked, 4 * (os.cpu_count() or 1)))
         if _one.get():
             self._own = None
             return 1

@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from manifast._core.dispatch import largest
+
 Array = NDArray[Any]
 
 
@@ -47,12 +49,13 @@ def own(array: Any, given: Any) -> Any:
     if given is None or isinstance(given, list | tuple):
         return array
     # What else has rows, such as a data frame, may hand out its own memory.
-    if not np.may_share_memory(array, np.asarray(given)) or _read_only_map(array):
+    if not np.may_share_memory(array, np.asarray(given)) or read_only_map(array):
         return array
     return array.copy()
 
 
-def _read_only_map(array: Any) -> bool:
+def read_only_map(array: Any) -> bool:
+    """Whether an array lies in a file that is mapped read-only."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
             return bool(array.mode == "r")
@@ -65,6 +68,8 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
 
     Integers and booleans become float64, float16 becomes float32; `dtype` forces one of the two.
     """
+    if dtype is None and is_plain(value, columns) and value.shape[0] >= min_rows and isfinite(largest(value)):
+        return value  # type: ignore[no-any-return]
     if hasattr(value, "toarray"):
         raise ValueError(f"{name} must be a dense array. Got a sparse {type(value).__name__}: use {name}.toarray().")
     refuse_masked(value, name)
@@ -83,12 +88,21 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
     if dtype is None:
         dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
     array = contiguous(array, dtype)
-    # One sum tells for nearly all finite data; only an overflowing sum needs a look at every entry.
-    with np.errstate(all="ignore"):
-        finite = isfinite(array.sum()) or np.isfinite(array).all()
-    if not finite:
+    if not isfinite(largest(array)):
         raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
     return array
+
+
+def is_plain(value: Any, columns: int | None = None) -> bool:
+    """Whether a value is a matrix as the core takes it, of the class of NumPy itself, with as many columns."""
+    if type(value) is not np.ndarray or value.ndim != 2 or value.dtype not in _FLOATS:
+        return False
+    flags = value.flags
+    width = value.shape[1]
+    return bool(flags.c_contiguous and flags.aligned and (width == columns if columns is not None else width > 0))
+
+
+_FLOATS = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def as_columns(value: Any, name: str) -> Array:
@@ -110,8 +124,12 @@ def refuse_masked(value: Any, name: str) -> None:
 
 
 def largest_magnitude(array: Array) -> float:
-    """The largest |entry|, 0 without entries; NaN or infinity where an entry is."""
-    return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    """The largest |entry|, 0 without entries; NaN where an entry is NaN or infinite."""
+    if is_plain(array):
+        return largest(array)
+    with np.errstate(invalid="ignore"):
+        found = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    return found if isfinite(found) else float("nan")
 
 
 def as_pair(x: Any, y: Any, names: tuple[str, str]) -> tuple[Array, Array]:

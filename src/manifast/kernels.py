@@ -7,7 +7,6 @@ result does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -15,25 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._clusters import all_neighbors
-from manifast._core import affine as _affine
-from manifast._core import distances as _distances
 from manifast._core import graph as _graph
-from manifast._core import kdtree as _kdtree
-from manifast._core import knn as _knn
-from manifast._core import l1 as _l1
-from manifast._core import rbf as _rbf
-from manifast._sparse import checked_sparse
-from manifast._threads import kernel_threads
-from manifast._validation import (
-    Array,
-    as_matrix,
-    as_number,
-    as_pair,
-    as_positive,
-    contiguous,
-    largest_magnitude,
-    refuse_masked,
+from manifast._kernels import (
+    INT32_MAX,
+    NOT_SYMMETRIC,
+    as_graph,
+    csr,
+    describe,
+    distances_between,
+    explain_flaws,
+    l1_codes,
+    rbf_product,
+    search,
+    search_exponent,
+    team,
 )
+from manifast._threads import kernel_threads
+from manifast._validation import Array, as_matrix, as_number, as_pair, as_positive, contiguous, refuse_masked
 from manifast._warnings import warn
 
 __all__ = [
@@ -106,31 +103,16 @@ def gaussian(X: Any, Y: Any = None, *, sigma: float, n_threads: int | None = Non
 
 def _distance_matrix(X: Any, Y: Any, sigma: float, kernel: bool, out: Array | None, n_threads: int | None) -> Array:
     x, y = (as_matrix(X, "X"), None) if Y is None else as_pair(X, Y, ("X", "Y"))
-    return _distances_between(x, y, sigma, kernel, out, n_threads)
-
-
-def _distances_between(
-    x: Array, y: Array | None, sigma: float, kernel: bool, out: Array | None = None, n_threads: int | None = None
-) -> Array:
-    """The same for rows that were checked before, both of one dtype."""
     shape = (x.shape[0], x.shape[0] if y is None else y.shape[0])
-    inv_sigma2 = 0.0
-    if kernel:
-        if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
-            wide = None if y is None else y.astype(np.float64)
-            return _distances_between(x.astype(np.float64), wide, sigma, True, None, n_threads).astype(np.float32)
-        (x, y), inv_sigma2 = _unit_sigma((x, y), sigma)
     if out is None:
-        out = np.empty(shape, dtype=x.dtype)
+        pass
     elif not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != x.dtype:
-        raise ValueError(f"out must be an array of shape {shape} and dtype {x.dtype}. Got {_describe(out)} instead.")
+        raise ValueError(f"out must be an array of shape {shape} and dtype {x.dtype}. Got {describe(out)} instead.")
     elif not out.flags.carray:
         raise ValueError("out must be C-contiguous, aligned and writable. Got an array that is not.")
     elif np.may_share_memory(out, x) or (y is not None and np.may_share_memory(out, y)):
         raise ValueError("out must not share memory with X or Y. Got overlapping arrays.")
-    with kernel_threads(n_threads) as threads:
-        _distances.sq_distances(x, y, inv_sigma2, out, threads)
-    return out
+    return distances_between(x, y, sigma, kernel, out, n_threads)
 
 
 def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int | None = None) -> Array:
@@ -160,43 +142,8 @@ def rbf_apply(X: Any, centers: Any, coef: Any, *, sigma: float, n_threads: int |
     w = as_matrix(np.asarray(coef)[:, None] if vector else coef, "coef")
     if w.shape[0] != c.shape[0]:
         raise ValueError(f"coef must have one row per center, {c.shape[0]}. Got shape {np.shape(coef)} instead.")
-    out = _rbf_product(x, c, w, as_positive(sigma, "sigma"), n_threads)
+    out = rbf_product(x, c, w, as_positive(sigma, "sigma"), n_threads)
     return out[:, 0] if vector else out
-
-
-def _rbf_product(x: Array, c: Array, w: Array, sigma: float, n_threads: int | None = None) -> Array:
-    """`rbf_apply` for arrays that were checked before: what a map that is fitted ends in."""
-    x, c, w = _of_one_dtype(x, c, w)
-    if x.dtype == np.float32 and not _FLOAT32_SIGMA[0] < sigma < _FLOAT32_SIGMA[1]:
-        x, c, w = (a.astype(np.float64) for a in (x, c, w))
-        return _rbf_product(x, c, w, sigma, n_threads).astype(np.float32)
-    (x, c), inv_sigma2 = _unit_sigma((x, c), sigma)
-    out = np.empty((x.shape[0], w.shape[1]), dtype=x.dtype)
-    if c.shape[0] == 0:
-        out[:] = 0
-    else:
-        with kernel_threads(n_threads) as threads:
-            _rbf.rbf_apply(x, c, w, inv_sigma2, out, threads)
-    return out
-
-
-def _of_one_dtype(*arrays: Array) -> Sequence[Array]:
-    """float32 and float64 arrays in the wider of their dtypes."""
-    if all(a.dtype == arrays[0].dtype for a in arrays):
-        return arrays
-    return [a.astype(np.float64, copy=False) for a in arrays]
-
-
-def _heat_mean(distances: Array, neighbors: Array | None, Y: Array, beta: float, *, others: bool) -> Array:
-    """Means of the rows `neighbors` of Y (None: of all its rows), weighted by exp(-distance² / beta), in float64.
-
-    Weights are relative to the nearest, so that not all underflow; an infinite beta weighs all alike. With `others`,
-    rows at distance 0 have no part in it, unless there is nothing else.
-    """
-    out = np.empty((distances.shape[0], Y.shape[1]))
-    with kernel_threads(None) as threads:
-        _rbf.heat_mean(distances.astype(np.float64, copy=False), neighbors, Y, beta, others, out, threads)
-    return out
 
 
 def knn(
@@ -254,7 +201,7 @@ def knn(
         x, q = as_pair(X, queries, ("X", "queries"))
         most = x.shape[0]
     _check_neighbor_count(x, k, most)
-    return _search(x, q, int(k), _search_exponent(x), algorithm, n_threads)
+    return search(x, q, int(k), algorithm, n_threads)
 
 
 def approximate_knn(
@@ -307,7 +254,7 @@ def approximate_knn(
         raise ValueError(f"recall must be a number above 0 and at most 1. Got {recall!r} instead.")
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:
         raise ValueError(f"random_state must be an integer of at least 0. Got {random_state!r} instead.")
-    exponent = _search_exponent(x)
+    exponent = search_exponent(x)
     scaled = np.ldexp(x, -exponent) if exponent else x
     with np.errstate(over="ignore", under="ignore"), kernel_threads(n_threads) as threads:
         distances, indices, reached = all_neighbors(scaled, int(k), wanted, int(random_state), threads)
@@ -327,132 +274,6 @@ def _check_neighbor_count(x: Array, k: Any, most: int) -> None:
         raise ValueError(f"k must be an integer from 1 to {most} for {x.shape[0]} rows of X. Got {k!r} instead.")
     if x.shape[0] >= 2**31:
         raise ValueError(f"X must have fewer than 2**31 rows. Got {x.shape[0]} instead.")
-
-
-def _search(
-    x: Array, q: Array | None, k: int, exponent: int, algorithm: str = "auto", n_threads: int | None = None
-) -> tuple[Array, Array]:
-    """`knn` for rows of one dtype that were checked before, with the exponent of x."""
-    few = q is not None and q.shape[0] <= _FEW_QUERIES
-    tree = algorithm == "tree" or (algorithm == "auto" and not few and _tree_pays(x))
-    return _scaled_search(_kdtree.kdtree_knn if tree else _knn.knn, x, q, k, exponent, n_threads)
-
-
-def _team(n_threads: int | None, work: int) -> int | None:
-    """One thread where there is little to do: waking others takes longer, on a busy machine a hundred times."""
-    return 1 if n_threads is None and work < _LITTLE_WORK else n_threads
-
-
-_LITTLE_WORK = 2_000_000  # multiplications, about a millisecond
-_FEW_QUERIES = 8  # are found by a scan before a tree is made
-
-
-def _tree_pays(x: Array) -> bool:
-    """Whether a kd-tree beats brute force: in up to 6 dimensions, and in up to 16 where the data fill few of them.
-
-    Measured with k = 10 at 200 to 20,000 points: normal data in 5 dimensions are 1.6 to 3.3 times faster by tree, in 8
-    about even, in 10 slower; a Swiss roll turned into 15 dimensions is still 1.6 to 8 times faster. How many dimensions
-    data fill is the participation ratio of their variances, tr(C)² / tr(C²).
-    """
-    n, p = x.shape
-    if p <= 6 or p > 16 or n < 2:
-        return bool(p <= 6)
-    sample = x[:: max(1, n // 1000)]
-    covariance = np.cov(sample / max(float(np.abs(sample).max()), np.finfo(x.dtype).tiny), rowvar=False)
-    return bool(np.trace(covariance) ** 2 <= 5 * np.sum(covariance**2))
-
-
-def _scaled_search(
-    search: Any, x: Array, q: Array | None, k: int, exponent: int, n_threads: int | None
-) -> tuple[Array, Array]:
-    """The search, on doubles brought to a range where squares neither overflow nor vanish."""
-    rows = x.shape[0] if q is None else q.shape[0]
-    distances, indices = np.empty((rows, k), dtype=x.dtype), np.empty((rows, k), dtype=np.int64)
-    with np.errstate(over="ignore", under="ignore"), kernel_threads(_team(n_threads, rows * x.size)) as threads:
-        points, at = (np.ldexp(x, -exponent), q if q is None else np.ldexp(q, -exponent)) if exponent else (x, q)
-        if at is None or x.dtype == np.float32 or largest_magnitude(at) < _LARGE:
-            search(points, at, distances, indices, threads)
-            far = np.zeros(0, dtype=bool)
-        else:
-            far = np.any(np.abs(at) >= _LARGE, axis=1)
-            near_found = distances[~far], indices[~far]
-            search(points, np.ascontiguousarray(at[~far]), *near_found, threads)
-            distances[~far], indices[~far] = near_found
-        if exponent:
-            distances = np.ldexp(distances, exponent)
-        for i in np.flatnonzero(far):  # far beyond the data: each such row at a scale of its own
-            row = q[i : i + 1]  # type: ignore[index]
-            own = int(np.frexp(np.abs(row).max())[1])
-            search(np.ldexp(x, -own), np.ldexp(row, -own), distances[i : i + 1], indices[i : i + 1], threads)
-            distances[i] = np.ldexp(distances[i], own)
-    if x.dtype == np.float64:
-        _settle_vanished(search, x, q, k, exponent, n_threads, distances, indices)
-    return distances, indices
-
-
-def _settle_vanished(
-    search: Any,
-    x: Array,
-    q: Array | None,
-    k: int,
-    exponent: int,
-    n_threads: int | None,
-    distances: Array,
-    indices: Array,
-) -> None:
-    """Once more, at a scale of their own, the rows so close to neighbours that squares of the differences vanished.
-
-    Numbers that differ by so little are themselves small or equal: doubles have 53 bits. So such rows agree in their
-    large entries, and among the rows that do, only the small ones count.
-    """
-    unit = float(np.ldexp(1.0, min(exponent, 1023)))
-    close = distances < 2.0**-480 * unit
-    if not close.any():
-        return
-    queries = x if q is None else q
-    rows, places = np.nonzero(close)
-    step, apart = max(1, 2**20 // x.shape[1]), np.empty(len(rows), dtype=bool)
-    for begin in range(0, len(rows), step):
-        some = slice(begin, begin + step)
-        apart[some] = np.any(queries[rows[some]] != x[indices[rows[some], places[some]]], axis=1)
-    suspects = np.unique(rows[apart])
-    if not len(suspects):
-        return  # equal rows, at distance 0 as they should be
-    small = 2.0**-390 * unit
-    large = np.where(np.abs(x) < small, 0.0, x)
-    large_queries = np.where(np.abs(queries) < small, 0.0, queries)
-    while len(suspects):
-        first = large_queries[suspects[0]]
-        members = np.flatnonzero(np.all(large == first, axis=1))
-        alike = np.all(large_queries[suspects] == first, axis=1)
-        group, suspects = suspects[alike], suspects[~alike]
-        part = x[members] - large[members]
-        asked = None if q is None else queries[group] - large_queries[group]
-        count = min(k, len(members) - (q is None))
-        own = int(np.frexp(max(largest_magnitude(part), 0.0 if asked is None else largest_magnitude(asked)))[1])
-        near, found = _scaled_search(search, part, asked, count, own, n_threads)
-        if q is None:
-            places = np.searchsorted(members, group)
-            near, found = near[places], found[places]
-        for row, ways, points in zip(group, near, members[found], strict=True):
-            others = ~np.isin(indices[row], members)
-            ways, points = np.append(ways, distances[row, others]), np.append(points, indices[row, others])
-            order = np.argsort(ways, kind="stable")[:k]
-            distances[row], indices[row] = ways[order], points[order]
-
-
-_SMALL, _LARGE = 1e-140, 1e150
-
-
-def _search_exponent(x: Array) -> int:
-    """The power of two that a search divides all rows by, once for x."""
-    return 0 if x.dtype == np.float32 else _outlying(x)
-
-
-def _outlying(x: Array) -> int:
-    """0 where squares of the entries keep to the range of doubles, else the power of two to divide them by."""
-    largest = largest_magnitude(x)
-    return 0 if largest == 0 or _SMALL < largest < _LARGE else int(np.frexp(largest)[1])
 
 
 def l1_code(
@@ -506,56 +327,13 @@ def l1_code(
     penalty = as_number(lam, "lam", minimum=0.0)
     tolerance = as_positive(tol, "tol")
     skip = None if exclude is None else _as_exclude(exclude, x.shape[0], d.shape[0])
-    return _l1_codes(x, d, errors=errors, lam=penalty, skip=skip, tolerance=tolerance, n_threads=n_threads)
-
-
-def _l1_codes(
-    x: Array,
-    d: Array,
-    *,
-    errors: bool,
-    lam: float,
-    skip: Array | None = None,
-    tolerance: float = 1e-9,
-    n_threads: int | None = None,
-) -> tuple[sp.csr_array, Array | None]:
-    """`l1_code` for arrays of one dtype that were checked before: what a map that is fitted ends in."""
-    x, d = contiguous(x), contiguous(d)
-    n, atoms = x.shape[0], d.shape[0]
-    e = np.empty(x.shape, dtype=x.dtype) if errors else None
-    with kernel_threads(n_threads) as threads:
-        indptr, indices, values, status = _l1.l1_code(x, d, lam, tolerance, skip, e, threads)
-    if max(len(values), atoms) < 2**31:
-        indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
-    with np.errstate(over="ignore"):
-        values = values.astype(x.dtype, copy=False)
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"dictionary must not be so small against X that codes leave the range of {x.dtype}. Got codes beyond it."
-        )
-    codes = sp.csr_array((values, indices, indptr), shape=(n, atoms))
-    if x.dtype == np.float32:
-        codes.eliminate_zeros()
-    out_of_reach, uncertified = int((status == 1).sum()), int((status == 2).sum())
-    if out_of_reach:
-        warn(
-            f"{out_of_reach} of {n} samples cannot be represented by the dictionary; their codes are least-squares "
-            "solutions. Use errors=True, lam > 0 or more atoms.",
-            RuntimeWarning,
-        )
-    if uncertified:
-        warn(
-            f"the codes of {uncertified} of {n} samples could not be certified to tol={tolerance:g}. Use a larger tol "
-            "or lam > 0, or remove nearly dependent atoms.",
-            RuntimeWarning,
-        )
-    return codes, e
+    return l1_codes(x, d, errors=errors, lam=penalty, skip=skip, tolerance=tolerance, n_threads=n_threads)
 
 
 def _as_exclude(exclude: Any, n: int, atoms: int) -> Array:
     array = np.asarray(exclude)
     if array.shape != (n,) or array.dtype.kind not in "iu":
-        raise ValueError(f"exclude must hold {n} integers, one per row of X. Got {_describe(array)} instead.")
+        raise ValueError(f"exclude must hold {n} integers, one per row of X. Got {describe(array)} instead.")
     if n and not (array.min() >= -1 and array.max() < atoms):
         raise ValueError(
             f"exclude must hold atom numbers from 0 to {atoms - 1}, or -1. Got {array.min()} to {array.max()} instead."
@@ -620,8 +398,8 @@ def neighbor_graph(
     else:
         width = 1.0
     n, k = d.shape
-    wide = n >= _INT32_MAX or 2 * n * k >= _INT32_MAX
-    with kernel_threads(_team(n_threads, 100 * n * k)) as threads:
+    wide = n >= INT32_MAX or 2 * n * k >= INT32_MAX
+    with kernel_threads(team(n_threads, 100 * n * k)) as threads:
         made = _graph.neighbor_graph(
             d,
             contiguous(neighbors, np.int64),
@@ -635,7 +413,7 @@ def neighbor_graph(
         if (d[made] < 0).any():
             raise ValueError(f"distances must not be negative. Got {d[made].min()} in row {made}.")
         raise ValueError(f"indices must be between 0 and n - 1 = {n - 1}. Got {neighbors[made]} in row {made}.")
-    return _csr(made, n)
+    return csr(made, n)
 
 
 def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None = None) -> tuple[sp.csr_array, Array]:
@@ -676,64 +454,23 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
     """
     if normalization not in (None, "sym", "rw"):
         raise ValueError(f"normalization must be None, 'sym' or 'rw'. Got {normalization!r} instead.")
-    graph = _as_graph(W, "W")
+    graph = as_graph(W, "W")
     n = graph.shape[0]
     dtype = graph.dtype
     if n == 0 or graph.nnz == 0:
         zeros = np.zeros(n, dtype=dtype)
-        return _csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
-    small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64
+        return csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
+    small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
     indptr, columns = (contiguous(a, small) for a in (graph.indptr, graph.indices))
     values = contiguous(graph.data)
     kind = (None, "sym", "rw").index(normalization)
     with kernel_threads(n_threads) as threads:
         made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
         if isinstance(made, int):
-            _explain_flaws(graph, made)
-            made = _graph.laplacian(indptr, columns, values, kind, _NOT_SYMMETRIC, threads)
+            explain_flaws(graph, made)
+            made = _graph.laplacian(indptr, columns, values, kind, NOT_SYMMETRIC, threads)
     assert not isinstance(made, int)
-    return _csr(made[:3], n), made[3].astype(dtype, copy=False)
-
-
-_INT32_MAX = 2**31 - 1
-_BAD_STRUCTURE, _BAD_WEIGHT, _NOT_SYMMETRIC = 1, 2, 4  # mf_flaw
-
-
-def _as_graph(value: Any, name: str) -> sp.csr_array:
-    """A square CSR matrix in canonical form, float32 or float64; a copy only where the input is not one already."""
-    if sp.issparse(value):
-        return checked_sparse(value, name, square=True)
-    refuse_masked(value, name)
-    given = np.asarray(value)
-    if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise ValueError(f"{name} must be a square matrix. Got shape {given.shape} instead.")
-    if given.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers. Got dtype {given.dtype} instead.")
-    dtype = np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64
-    return sp.csr_array(given.astype(dtype, copy=False))
-
-
-def _explain_flaws(graph: sp.csr_array, flaws: int, name: str = "W") -> None:
-    """Raise for what the core found wrong with a graph, but for an asymmetry within rounding."""
-    if flaws & _BAD_STRUCTURE:
-        raise ValueError(f"{name} must be a valid CSR matrix. Got row pointers or column indices out of range.")
-    if flaws & _BAD_WEIGHT:
-        wrong = "NaN, infinity or a negative weight"
-        raise ValueError(f"{name} must have finite weights that are not negative. Got {wrong}.")
-    tolerance = (1e-5 if graph.dtype == np.float32 else 1e-10) * float(graph.data.max())
-    difference = abs(graph - graph.T)
-    largest = float(difference.data.max()) if difference.nnz else 0.0
-    if largest > tolerance:
-        raise ValueError(f"{name} must be symmetric. Got entries (i, j) and (j, i) that differ by up to {largest:.3g}.")
-
-
-def _csr(parts: tuple[Array, Array, Array], n: int) -> sp.csr_array:
-    """A CSR matrix from (indptr, columns, values) that are known to be in order."""
-    indptr, columns, values = parts
-    graph = sp.csr_array((values, columns, indptr), shape=(n, n))
-    graph.has_sorted_indices = True
-    graph.has_canonical_format = True
-    return graph
+    return csr(made[:3], n), made[3].astype(dtype, copy=False)
 
 
 def _unit_beta(d: Array, beta: float) -> tuple[Array, float]:
@@ -743,32 +480,3 @@ def _unit_beta(d: Array, beta: float) -> tuple[Array, float]:
         return d, beta
     with np.errstate(over="ignore", under="ignore"):
         return np.minimum(d / np.sqrt(beta), np.finfo(d.dtype).max).astype(d.dtype, copy=False), 1.0
-
-
-_FLOAT32_SIGMA = 1e-15, 1e15  # beyond, squares leave the range of float32 and double takes over
-
-
-def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
-    """1/sigma² for the core; where that leaves the range, data and sigma are divided by a power of two first."""
-    if 1e-280 < sigma * sigma < 1e280:
-        return arrays, 1.0 / (sigma * sigma)
-    largest = max((float(np.abs(a).max()) for a in arrays if a is not None and a.size), default=0.0)
-    exponent = int(np.frexp(largest)[1])
-    scaled = [None if a is None else np.ldexp(a, -exponent) for a in arrays]
-    # Data are now at most 1, so a ratio clipped here gives kernel values of 0 or 1, as the true one does.
-    fraction, own = np.frexp(sigma)
-    with np.errstate(over="ignore", under="ignore"):
-        ratio = min(max(float(np.ldexp(1 / fraction, exponent - own)), 1e-140), 1e150)
-    return scaled, ratio * ratio
-
-
-def _affine_product(X: Array, W: Array, b: Array | None = None, *, n_threads: int | None = None) -> Array:
-    """X @ W + b with a fixed summation order per row: what linear transforms end in. Arrays of one dtype."""
-    out = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
-    with kernel_threads(n_threads) as threads:
-        _affine.affine(contiguous(X), contiguous(W), b, out, threads)
-    return out
-
-
-def _describe(value: Any) -> str:
-    return f"{value.dtype} array of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__

@@ -5,6 +5,9 @@ makes the same map again. Its rule for dtypes: coefficients are kept in the dtyp
 where rounding of float32 would show in the image (`settle`); products are taken in the wider of the coefficients' and
 the new rows' dtype; the result has the dtype of the new rows. A row's image has the same bits in any batch and on any
 number of threads.
+
+Training rows are packed for the kernels when a map is first used, and stay so: see `manifast._prepared`, also for the
+memory that takes. What is packed goes with the map and is no part of it: not of its arrays, its pickle or its copies.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from manifast._gram import Kernel, linear_map, settle
+from manifast._gram import Kernel, KernelSum, linear_map, settle
+from manifast._kernels import affine_product, heat_mean, l1_codes, of_one_dtype
 from manifast._local import _reconstruct
 from manifast._paths import landmark_map
+from manifast._prepared import PreparedAtoms, PreparedRows
 from manifast._validation import Array, is_sparse
 from manifast._widths import NEAREST, root_widths
-from manifast.graphs import Distances, chunks, fitted_distances, nearest, unit_rows
-from manifast.kernels import _affine_product, _heat_mean, _l1_codes, _of_one_dtype
+from manifast.graphs import Distances, chunks, fitted_distances, unit_rows
 
 _CHUNK = 1 << 21  # distances held at once
 
@@ -93,6 +97,10 @@ class KernelMap:
     rows: Array | None
     dual: Array  # (n, d)
     intercept: Array  # (d,)
+    _sum: KernelSum = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sum", KernelSum(self.kernel, self.rows, self.dual, self.intercept))
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array, dual: Array, intercept: Array, image: Array) -> KernelMap:
@@ -112,7 +120,7 @@ class KernelMap:
         return {**rows, "dual": self.dual, "intercept": self.intercept}
 
     def predict(self, X: Array) -> Array:
-        return self.kernel.apply(X, self.rows, self.dual, self.intercept).astype(X.dtype, copy=False)
+        return self._sum(X).astype(X.dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -174,11 +182,14 @@ class NeighborMean:
         return {**_parts_of_rows(self.rows), "images": self.images, **given}
 
     def predict(self, X: Any) -> Array:
-        out = np.empty((X.shape[0], self.images.shape[1]), dtype=X.dtype)
-        for rows in _blocks(X.shape[0], self.n_neighbors or len(self.images)):
-            mean = self._mean(X[rows])
-            out[rows] = mean if self.factors is None else mean * self.factors
-        return out
+        blocks = list(_blocks(X.shape[0], self.n_neighbors or len(self.images)))
+        return self._image(X) if len(blocks) == 1 else np.concatenate([self._image(X[rows]) for rows in blocks])
+
+    def _image(self, X: Any) -> Array:
+        mean = self._mean(X)
+        if self.factors is not None:
+            mean *= self.factors
+        return mean.astype(X.dtype, copy=False)
 
     def _mean(self, X: Any) -> Array:
         if self.n_neighbors is None:
@@ -186,10 +197,10 @@ class NeighborMean:
         else:
             distances, neighbors = self._nearest(self.n_neighbors, X)
         if self.weights is None:
-            return _heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
+            return heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
         # Means of weights · images and of the weights themselves have the same sum of k below them.
         weighted = np.column_stack([self.images * self.weights[:, None], self.weights]).astype(np.float64, copy=False)
-        means = _heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
+        means = heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
         return np.asarray(means[:, :-1] / means[:, -1:])
 
     def _nearest(self, k: int, X: Any) -> tuple[Array, Array]:
@@ -283,7 +294,7 @@ class LandmarkMap:
 
     def place(self, geodesics: Array) -> Array:
         """Images of rows whose geodesics to the landmarks are known, (m, landmarks)."""
-        return _affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
+        return affine_product(-0.5 * (np.square(geodesics) - self.mean_sq), self.projection)
 
     def predict(self, X: Any) -> Array:
         if self.radius is None:
@@ -336,7 +347,7 @@ class Triangulation:
         for rows in _blocks(X.shape[0], len(self.landmarks)):
             lengths = self._distances.to(X[rows])
             lengths = lengths[:, self.landmarks] if self.rows is None else lengths
-            out[rows] = _affine_product(-0.5 * (np.square(lengths) - self.mean_sq), self.projection)
+            out[rows] = affine_product(-0.5 * (np.square(lengths) - self.mean_sq), self.projection)
         return out
 
 
@@ -360,11 +371,14 @@ class SparseCodeMap:
     axes: Array | None  # (features, p): onto which rows are projected first
     top: int | None
     near: int | None  # atoms that each row is coded by, its nearest; None: all
-    _dictionary: Array = field(init=False, repr=False, compare=False)
+    _dictionary: PreparedAtoms = field(init=False, repr=False, compare=False)
+    _rows: PreparedRows = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         alone = self.basis is None or self.near is not None
-        object.__setattr__(self, "_dictionary", self.atoms if alone else np.concatenate([self.atoms, self.basis]))
+        dictionary = self.atoms if alone else np.concatenate([self.atoms, self.basis])
+        object.__setattr__(self, "_dictionary", PreparedAtoms(dictionary))
+        object.__setattr__(self, "_rows", PreparedRows(self.atoms))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> SparseCodeMap:
@@ -400,7 +414,7 @@ class SparseCodeMap:
         sums = np.asarray(weights @ images)
         empty = ~(sums[:, -1] > 0)
         if empty.any():
-            _, neighbors = nearest(self.atoms, 1, queries=rows[empty])
+            _, neighbors = self._rows.nearest(rows[empty], 1)
             sums[empty, :-1], sums[empty, -1] = self.images[neighbors[:, 0]], 1.0
         return np.asarray(sums[:, :-1] / sums[:, -1:], dtype=X.dtype)
 
@@ -425,9 +439,9 @@ class SparseCodeMap:
 
     def _code(self, rows: Array) -> sp.csr_array:
         if self.near is None:
-            codes = self._in(rows, self._dictionary)
+            codes = self._dictionary.codes(rows, errors=self.errors, lam=self.lam)
             return codes if self.basis is None else codes[:, : len(self.atoms)]
-        _, neighbors = nearest(self.atoms, self.near, queries=rows)
+        _, neighbors = self._rows.nearest(rows, self.near)
         indptr, columns, values = [0], [], []
         for row, near in zip(rows, np.sort(neighbors, axis=1), strict=True):
             atoms = self.atoms[near]
@@ -440,14 +454,14 @@ class SparseCodeMap:
         return sp.csr_array((np.concatenate(values), np.concatenate(columns), np.array(indptr)), shape=shape)
 
     def _in(self, rows: Array, dictionary: Array) -> sp.csr_array:
-        x, d = _of_one_dtype(rows, dictionary)
-        return _l1_codes(x, d, errors=self.errors, lam=self.lam)[0]
+        x, d = of_one_dtype(rows, dictionary)
+        return l1_codes(x, d, errors=self.errors, lam=self.lam)[0]
 
 
 def prepared(X: Array, axes: Array | None, normalize: bool) -> Array:
     """Rows as sparse codes take them: projected, and of unit norm."""
     if axes is not None:
-        X = _affine_product(X.astype(axes.dtype, copy=False), axes)
+        X = affine_product(X.astype(axes.dtype, copy=False), axes)
     return unit_rows(X) if normalize else X
 
 
@@ -482,7 +496,7 @@ class AffinityMean:
 
     def predict(self, X: Any) -> Array:
         columns = np.column_stack([self.images, np.ones(len(self.images), self.images.dtype)])
-        sums = X @ columns if is_sparse(X) else _affine_product(X, columns.astype(X.dtype, copy=False))
+        sums = X @ columns if is_sparse(X) else affine_product(X, columns.astype(X.dtype, copy=False))
         if not (sums[:, -1] > 0).all():
             raise ValueError("X must link every new row to a training row. Got a row of affinities that sum to 0.")
         means = sums[:, :-1] / sums[:, -1:]

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 
 from manifast import LaplacianEigenmaps, LocallyLinearEmbedding
 from manifast._core import rbf as _rbf
+from manifast._kernels import heat_mean
 from manifast.embeddings._base import RowEstimator
 from manifast.extensions import RBF, KernelRidge, LandmarkIsomap, LatentVariable, Linear, Nystrom, Reconstruction
-from manifast.kernels import _heat_mean, gaussian, knn, rbf_apply, sq_distances
+from manifast.kernels import gaussian, knn, rbf_apply, sq_distances
 
 DTYPES = [np.float32, np.float64]
 BATCH = 13  # more than any kernel takes for few
@@ -144,12 +145,12 @@ def test_heat_mean_matches_oracle(rng, level, dtype, others, beta):
         distances[::2, 0] = 0
         distances[4] = 0
         for lists in (neighbors, None) if k == 40 else (neighbors,):
-            made = _heat_mean(distances, lists, Y, beta, others=others)
+            made = heat_mean(distances, lists, Y, beta, others=others)
             expected = heat_mean_oracle(distances, lists, Y, beta, others)
             np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-14)
             for i in range(BATCH):
                 one = slice(i, i + 1)
-                again = _heat_mean(distances[one], None if lists is None else lists[one], Y, beta, others=others)
+                again = heat_mean(distances[one], None if lists is None else lists[one], Y, beta, others=others)
                 assert np.array_equal(again, made[one])
 
 
@@ -158,7 +159,7 @@ def test_heat_mean_where_squares_would_overflow_or_vanish(level):
     lists = np.array([[0, 1, 2]])
 
     def mean(distances, beta, others=False):
-        return _heat_mean(np.array([distances]), lists, Y, beta, others=others)[0, 0]
+        return heat_mean(np.array([distances]), lists, Y, beta, others=others)[0, 0]
 
     assert mean([1e200, 1e200, 2e200], 1.0) == 1.5
     assert mean([1e-200, 1e-200, 1e-190], 1.0) == pytest.approx(7 / 3)

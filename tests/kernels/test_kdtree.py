@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manifast._core import dispatch
-from manifast._core.kdtree import kdtree_knn
+from manifast._kernels import by_tree
 
 
 def tree(X, k, queries=None, threads=1):
     X = np.ascontiguousarray(X)
     rows = len(X) if queries is None else len(queries)
     distances, indices = np.full((rows, k), np.nan, X.dtype), np.full((rows, k), -1, np.int64)
-    kdtree_knn(X, None if queries is None else np.ascontiguousarray(queries), distances, indices, threads)
+    by_tree(X, None if queries is None else np.ascontiguousarray(queries), distances, indices, threads)
     return distances, indices
 
 
@@ -198,7 +198,7 @@ def test_shapes_are_checked(rng):
     with pytest.raises(ValueError, match="columns must match"):
         tree(X, 2, np.zeros((3, 3)))
     with pytest.raises(ValueError, match="one row per query"):
-        kdtree_knn(X, None, np.empty((4, 2)), np.empty((4, 2), np.int64), 1)
+        by_tree(X, None, np.empty((4, 2)), np.empty((4, 2), np.int64), 1)
 
 
 @settings(max_examples=150, deadline=None)

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from manifast import _kernels
 from manifast._core import dispatch
-from manifast._core import kdtree as _kdtree
 from manifast._core import knn as _knn
 from manifast._core import local as _local
 from manifast._core import paths as _paths
 from manifast._core import rbf as _rbf
+from manifast._kernels import by_brute_force, by_tree
 from manifast.kernels import gaussian, knn, l1_code, laplacian, neighbor_graph, rbf_apply, sq_distances
 
 LEVELS = dispatch.levels()
-SEARCHES = {"brute": _knn.knn, "tree": _kdtree.kdtree_knn}
+SEARCHES = {"brute": by_brute_force, "tree": by_tree}
 
 
 @pytest.fixture(params=LEVELS)
@@ -260,16 +261,14 @@ def misaligned(array):
 def test_misaligned_arrays_are_copied_before_a_kernel_sees_them(monkeypatch):
     rng = np.random.default_rng(5)
     X, C = rng.standard_normal((30, 3)), rng.standard_normal((9, 3))
-    for module in (_knn, _kdtree, _rbf):
-        for name in ("knn", "kdtree_knn", "rbf_apply"):
-            if hasattr(module, name):
-                original = getattr(module, name)
+    for module, name in ((_knn, "knn"), (_kernels, "by_tree"), (_rbf, "rbf_apply")):
+        original = getattr(module, name)
 
-                def checked(*arguments, original=original):
-                    assert all(a.flags.aligned for a in arguments if isinstance(a, np.ndarray))
-                    return original(*arguments)
+        def checked(*arguments, original=original):
+            assert all(a.flags.aligned for a in arguments if isinstance(a, np.ndarray))
+            return original(*arguments)
 
-                monkeypatch.setattr(module, name, checked)
+        monkeypatch.setattr(module, name, checked)
     for algorithm in ("brute", "tree"):
         got = knn(misaligned(X), 3, queries=misaligned(C), algorithm=algorithm)
         assert_array_equal(got, knn(X, 3, queries=C, algorithm=algorithm))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manifast.kernels import _affine_product, rbf_apply
+from manifast._kernels import affine_product
+from manifast.kernels import rbf_apply
 
 DTYPES = [np.float32, np.float64]
 
@@ -105,12 +106,12 @@ def test_affine_matches_oracle(rng, level, dtype, n, p, d, bias):
     x, w = rng.standard_normal((n, p)).astype(dtype), rng.standard_normal((p, d)).astype(dtype)
     b = rng.standard_normal(d).astype(dtype) if bias else None
     expected = x.astype(np.longdouble) @ w.astype(np.longdouble) + (0 if b is None else b)
-    result = _affine_product(x, w, b)
+    result = affine_product(x, w, b)
     assert result.dtype == dtype
     bound = np.finfo(dtype).eps * p**0.5 * 2 * (np.abs(x).astype(float) @ np.abs(w).astype(float) / p**0.5 + 1)
     assert (np.abs(result - expected) <= bound).all()
     for i in (0, n // 2, n - 1):
-        assert np.array_equal(_affine_product(x[i : i + 1], w, b), result[i : i + 1])
+        assert np.array_equal(affine_product(x[i : i + 1], w, b), result[i : i + 1])
     for threads in (1, 2, 3):
-        assert np.array_equal(_affine_product(x, w, b, n_threads=threads), result)
-    assert np.array_equal(_affine_product(np.asfortranarray(x), np.asfortranarray(w), b), result)
+        assert np.array_equal(affine_product(x, w, b, n_threads=threads), result)
+    assert np.array_equal(affine_product(np.asfortranarray(x), np.asfortranarray(w), b), result)

@@ -37,6 +37,12 @@ cdef extern from "manifast.h" nogil:
     ctypedef struct mf_multilevel:
         pass
 
+    ctypedef struct mf_prepared:
+        pass
+
+    void mf_prepared_free(mf_prepared *operand) noexcept
+    int64_t mf_prepared_bytes(const mf_prepared *operand) noexcept
+
     ctypedef struct mf_table:
         const char *level
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
@@ -57,17 +63,43 @@ cdef extern from "manifast.h" nogil:
                                 float *out, mf_run *run) noexcept nogil
         mf_status (*affine_f64)(const double *x, int64_t n, int64_t p, const double *w, int64_t d, const double *b,
                                 double *out, mf_run *run) noexcept nogil
-        mf_status (*l1_code_f32)(const float *x, int64_t n, const float *dictionary, int64_t atoms, int64_t p, double lam,
-                                 double tol, const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
-                                 signed char *status, mf_run *run) noexcept nogil
-        mf_status (*l1_code_f64)(const double *x, int64_t n, const double *dictionary, int64_t atoms, int64_t p,
-                                 double lam, double tol, const int64_t *exclude, int64_t *counts, void **blocks,
-                                 double *errors, signed char *status, mf_run *run) noexcept nogil
         void (*l1_collect)(void **blocks, const int64_t *counts, int64_t n, int64_t *indices, double *values) noexcept nogil
-        mf_status (*kdtree_knn_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p, int64_t k,
-                                    float *distances, int64_t *indices, mf_run *run) noexcept nogil
-        mf_status (*kdtree_knn_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p, int64_t k,
-                                    double *distances, int64_t *indices, mf_run *run) noexcept nogil
+        double (*largest_f32)(const float *x, int64_t n) noexcept nogil
+        double (*largest_f64)(const double *x, int64_t n) noexcept nogil
+        mf_status (*distances_prepare_f32)(const float *y, int64_t m, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*distances_prepare_f64)(const double *y, int64_t m, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*distances_to_f32)(const mf_prepared *y, const float *x, int64_t n, float inv_sigma2, float *out, mf_run *run) noexcept nogil
+        mf_status (*distances_to_f64)(const mf_prepared *y, const double *x, int64_t n, double inv_sigma2, double *out, mf_run *run) noexcept nogil
+        mf_status (*rbf_prepare_f32)(const float *centers, int64_t m, int64_t p, const float *coef, int64_t d,
+                                    mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*rbf_prepare_f64)(const double *centers, int64_t m, int64_t p, const double *coef, int64_t d,
+                                    mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*rbf_apply_to_f32)(const mf_prepared *centers, const float *x, int64_t n, float inv_sigma2, float *out,
+                                     mf_run *run) noexcept nogil
+        mf_status (*rbf_apply_to_f64)(const mf_prepared *centers, const double *x, int64_t n, double inv_sigma2, double *out,
+                                     mf_run *run) noexcept nogil
+        mf_status (*knn_prepare_f32)(const float *y, int64_t n, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*knn_prepare_f64)(const double *y, int64_t n, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*knn_to_f32)(const mf_prepared *y, const float *queries, int64_t m, int64_t k, float *distances,
+                               int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*knn_to_f64)(const mf_prepared *y, const double *queries, int64_t m, int64_t k, double *distances,
+                               int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*kdtree_prepare_f32)(const float *x, int64_t n, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*kdtree_prepare_f64)(const double *x, int64_t n, int64_t p, mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*kdtree_search_f32)(const mf_prepared *x, const float *y, int64_t m, int64_t k, float *distances,
+                                      int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*kdtree_search_f64)(const mf_prepared *x, const double *y, int64_t m, int64_t k, double *distances,
+                                      int64_t *indices, mf_run *run) noexcept nogil
+        mf_status (*l1_prepare_f32)(const float *dictionary, int64_t atoms, int64_t p, int64_t samples,
+                                    mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*l1_prepare_f64)(const double *dictionary, int64_t atoms, int64_t p, int64_t samples,
+                                    mf_prepared **made, mf_run *run) noexcept nogil
+        mf_status (*l1_code_f32)(const mf_prepared *dictionary, const float *x, int64_t n, double lam, double tol,
+                                   const int64_t *exclude, int64_t *counts, void **blocks, float *errors,
+                                   signed char *status, mf_run *run) noexcept nogil
+        mf_status (*l1_code_f64)(const mf_prepared *dictionary, const double *x, int64_t n, double lam, double tol,
+                                   const int64_t *exclude, int64_t *counts, void **blocks, double *errors,
+                                   signed char *status, mf_run *run) noexcept nogil
         mf_status (*graph_begin_f32)(const float *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,
                                      int wide, mf_graph **graph, int64_t *entries, int64_t *bad, mf_run *run) noexcept nogil
         mf_status (*graph_begin_f64)(const double *distances, const int64_t *neighbors, int64_t n, int64_t k, int mutual,

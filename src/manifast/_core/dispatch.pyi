@@ -1,10 +1,17 @@
-from typing import TypedDict
+from typing import Any, TypedDict
+
+from numpy.typing import NDArray
 
 class _Build(TypedDict):
     version: str
     compiler: str
     openmp: int
 
+class Prepared:
+    current: bool
+    nbytes: int
+
+def largest(x: NDArray[Any]) -> float: ...
 def levels() -> list[str]: ...
 def levels_built() -> dict[str, str | None]: ...
 def level() -> str: ...

@@ -6,7 +6,8 @@ import threading
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from manifast._core.core cimport (MF_INTERRUPTED, MF_NO_MEMORY, MF_OK, mf_best_table, mf_compiler, mf_find_table, mf_level_name,
-                                  mf_level_why_not, mf_max_threads, mf_openmp_version, mf_run, mf_status, mf_table, mf_version)
+                                  mf_level_why_not, mf_max_threads, mf_openmp_version, mf_prepared_bytes,
+                                  mf_prepared_free, mf_run, mf_status, mf_table, mf_version)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals_raw "PyErr_CheckSignals" ()
@@ -102,6 +103,60 @@ cdef int check_graph(const int64_t[::1] starts, const int32_t[::1] columns, int6
     if not fits:
         raise ValueError("the graph must be a valid CSR matrix. Got row pointers or column indices out of range.")
     return 0
+
+
+cdef class Prepared:
+    """Rows in the form that one kernel of one instruction set reads. They stay alive with it, and nothing writes to it:
+    any number of threads may use it at once. It cannot be pickled or copied."""
+
+    def __cinit__(self, *_, **__):
+        self.kernels = table()
+
+    def __dealloc__(self):
+        mf_prepared_free(self.made)
+
+    cdef int own(self, rows) except -1:
+        """Keep the rows; `single` says that they are float32."""
+        mf_prepared_free(self.made)
+        self.made = NULL
+        self.single = rows.itemsize == 4
+        if self.single:
+            self.rows32 = rows
+            self.n, self.p = self.rows32.shape[0], self.rows32.shape[1]
+        else:
+            self.rows64 = rows
+            self.n, self.p = self.rows64.shape[0], self.rows64.shape[1]
+        if not (0 < self.n < 2**31 and self.p > 0):
+            raise ValueError(f"rows must be from 1 to 2^31 - 1 with at least 1 column. Got {self.n} x {self.p} instead.")
+        return 0
+
+    @property
+    def current(self):
+        """Whether it is of the instruction set in use."""
+        return self.kernels == table()
+
+    @property
+    def nbytes(self):
+        """What it holds beside the rows themselves."""
+        return 0 if self.made == NULL else mf_prepared_bytes(self.made)
+
+
+def largest(x):
+    """The largest |entry| of a C-contiguous float32 or float64 matrix, NaN where one is not finite."""
+    cdef const float[:, ::1] x32
+    cdef const double[:, ::1] x64
+    cdef double found = 0
+    if x.size == 0:
+        return 0.0
+    if x.itemsize == 4:
+        x32 = x
+        with nogil:
+            found = table().largest_f32(&x32[0, 0], x32.shape[0] * x32.shape[1])
+    else:
+        x64 = x
+        with nogil:
+            found = table().largest_f64(&x64[0, 0], x64.shape[0] * x64.shape[1])
+    return found
 
 
 def levels_built():

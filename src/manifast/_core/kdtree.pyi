@@ -1,14 +1,9 @@
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
-_Real = TypeVar("_Real", np.float32, np.float64)
+from manifast._core.dispatch import Prepared
+from manifast._validation import Array
 
-def kdtree_knn(
-    x: NDArray[_Real],
-    queries: NDArray[_Real] | None,
-    distances: NDArray[_Real],
-    indices: NDArray[np.int64],
-    n_threads: int,
-) -> None: ...
+class Tree(Prepared):
+    def __init__(self, rows: Array, n_threads: int) -> None: ...
+    def knn(self, queries: Array | None, distances: Array, indices: NDArray[np.int64], n_threads: int) -> None: ...

@@ -3,6 +3,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manifast._core.dispatch import Prepared
+from manifast._validation import Array
+
 _Real = TypeVar("_Real", np.float32, np.float64)
 
 def rbf_apply(
@@ -22,3 +25,7 @@ def heat_mean(
     out: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
+
+class Centers(Prepared):
+    def __init__(self, rows: Array, coef: Array, n_threads: int) -> None: ...
+    def rbf_apply(self, x: Array, inv_sigma2: float, out: Array, n_threads: int) -> None: ...

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 
 from manifast._core.core cimport mf_run, mf_status
-from manifast._core.dispatch cimport check_members, finish, start, table
+from manifast._core.dispatch cimport Prepared, check_members, finish, start, table
 
 ctypedef fused real:
     float
@@ -57,3 +57,56 @@ def heat_mean(const double[:, ::1] distances, const int64_t[:, ::1] neighbors, c
         else:
             status = table().heat_mean_f64(&distances[0, 0], lists, m, k, &y[0, 0], d, beta, others, &out[0, 0], &run)
     finish(status)
+
+
+cdef class Centers(Prepared):
+    """Centers of Gaussians with coefficients."""
+
+    cdef const float[:, ::1] coef32
+    cdef const double[:, ::1] coef64
+    cdef int64_t d
+
+    def __init__(self, rows, coef, int n_threads):
+        cdef mf_run run = start(n_threads)
+        cdef mf_status status
+        self.own(rows)
+        self.d = coef.shape[1]
+        if coef.shape[0] != self.n or self.d == 0:
+            raise ValueError("coef must have one row per center, and columns")
+        if self.single:
+            self.coef32 = coef
+        else:
+            self.coef64 = coef
+        with nogil:
+            if self.single:
+                status = self.kernels.rbf_prepare_f32(&self.rows32[0, 0], self.n, self.p, &self.coef32[0, 0], self.d,
+                                                      &self.made, &run)
+            else:
+                status = self.kernels.rbf_prepare_f64(&self.rows64[0, 0], self.n, self.p, &self.coef64[0, 0], self.d,
+                                                      &self.made, &run)
+        finish(status)
+
+    def rbf_apply(self, x, double inv_sigma2, out, int n_threads):
+        """Fill `out` as the function does."""
+        cdef mf_run run = start(n_threads)
+        cdef mf_status status
+        cdef const float[:, ::1] x32
+        cdef const double[:, ::1] x64
+        cdef float[:, ::1] out32
+        cdef double[:, ::1] out64
+        cdef int64_t m
+        if self.made == NULL or x.shape[1] != self.p or out.shape[0] != x.shape[0] or out.shape[1] != self.d:
+            raise ValueError("x, centers, coef and out must match in shape")
+        if x.shape[0] == 0:
+            return
+        if self.single:
+            x32, out32 = x, out
+            m = x32.shape[0]
+            with nogil:
+                status = self.kernels.rbf_apply_to_f32(self.made, &x32[0, 0], m, <float>inv_sigma2, &out32[0, 0], &run)
+        else:
+            x64, out64 = x, out
+            m = x64.shape[0]
+            with nogil:
+                status = self.kernels.rbf_apply_to_f64(self.made, &x64[0, 0], m, inv_sigma2, &out64[0, 0], &run)
+        finish(status)

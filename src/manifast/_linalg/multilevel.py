@@ -12,10 +12,10 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from manifast._core import multilevel as _core
+from manifast._kernels import INT32_MAX, NOT_SYMMETRIC, as_graph, explain_flaws
 from manifast._progress import log
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_count, as_positive, contiguous
-from manifast.kernels import _INT32_MAX, _NOT_SYMMETRIC, _as_graph, _explain_flaws
 
 __all__ = ["laplacian_eigenvectors"]
 
@@ -89,7 +89,7 @@ def laplacian_eigenvectors(
     >>> laplacian_eigenvectors(ring, 2)[0].round(6)  # 1 - cos(2π / 8), twice
     array([0.292893, 0.292893])
     """
-    graph = _as_graph(W, "W")
+    graph = as_graph(W, "W")
     n = graph.shape[0]
     k = as_count(k, "k", maximum=n - 1, why=f" for {n} nodes")
     max_iter = as_count(max_iter, "max_iter", minimum=0)
@@ -115,14 +115,14 @@ def laplacian_eigenvectors(
 def hierarchy_of(graph: sp.csr_array, threads: int) -> _core.Multilevel:
     """The hierarchy of a graph that is fit for one."""
     n = graph.shape[0]
-    small = np.int32 if n + graph.nnz < _INT32_MAX else np.int64
+    small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
     indptr, columns = (np.ascontiguousarray(a, dtype=small) for a in (graph.indptr, graph.indices))
     weights = contiguous(graph.data, np.float64)
     if weights.size:
         flaws = _core.flaws(indptr, columns, weights, threads)
         if flaws:
-            _explain_flaws(graph, flaws)
-            assert flaws == _NOT_SYMMETRIC  # within rounding, and not at all for what is indexed by it
+            explain_flaws(graph, flaws)
+            assert flaws == NOT_SYMMETRIC  # within rounding, and not at all for what is indexed by it
             graph = sp.csr_array((graph + graph.T) * graph.dtype.type(0.5))
             graph.sort_indices()
             return hierarchy_of(graph, threads)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from manifast._kernels import affine_product
 from manifast._labels import Labels
 from manifast._linalg import dense as _dense
 from manifast._linalg.systems import spd_solver
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_positive
 from manifast.classifiers.base import ScoreClassifier, in_bounds, visible_ridge
-from manifast.kernels import _affine_product
 from manifast.maps import MAPS
 
 __all__ = ["TPTSSR"]
@@ -54,8 +54,8 @@ class TwoPhaseCode:
         with one_blas_thread():  # the systems are small, and results must not depend on the number of threads
             for begin in range(0, len(X), step):
                 rows = X[begin : begin + step]
-                codes = _affine_product(rows, coder)
-                alone = codes * (codes * squares - 2 * _affine_product(rows, turned))  # |x - a_i x_i|² - |x|²
+                codes = affine_product(rows, coder)
+                alone = codes * (codes * squares - 2 * affine_product(rows, turned))  # |x - a_i x_i|² - |x|²
                 near = np.argsort(alone, axis=1, kind="stable")[:, : self.kept]
                 for at, row in enumerate(rows):
                     scores[begin + at] = self._compete(row.astype(np.float64), np.sort(near[at]))
@@ -64,12 +64,12 @@ class TwoPhaseCode:
     def _compete(self, x: Array, near: Array) -> Array:
         """Negative residuals of the classes when these training rows code x."""
         atoms, classes = self.rows[near].astype(np.float64), self.codes[near]
-        gram = _affine_product(atoms, np.ascontiguousarray(atoms.T))
+        gram = affine_product(atoms, np.ascontiguousarray(atoms.T))
         gram.flat[:: len(gram) + 1] += self.ridge
         factor, _ = _dense.factor_jittered(gram, "the products of the kept rows")
-        code = _dense.solve(factor, _affine_product(atoms, x[:, None]))[:, 0]
+        code = _dense.solve(factor, affine_product(atoms, x[:, None]))[:, 0]
         present = np.unique(classes)
-        rest = x - _affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
+        rest = x - affine_product(np.where(classes == present[:, None], code, 0.0), atoms)
         residuals = np.sqrt(np.einsum("ij,ij->i", rest, rest))
         size = max(float(np.sqrt(np.einsum("i,i", x, x))), float(np.finfo(np.float32).tiny))
         scores = np.full(self.count, -residuals.max() - size)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._kernels import csr
 from manifast._validation import Array, as_matrix
 from manifast.graphs.components import connect_components
 from manifast.graphs.distances import heat_width
 from manifast.graphs.neighbors import knn_graph
 from manifast.graphs.rows import as_neighbor_count
 from manifast.graphs.weights import check_weights, complete_graph
-from manifast.kernels import _csr, knn, neighbor_graph
+from manifast.kernels import knn, neighbor_graph
 
 
 def class_graphs(
@@ -129,7 +130,7 @@ def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dt
             indices[to] = columns[others]
             if block is not None:
                 data[to] = block[at, others]
-    return _csr((indptr.astype(small), indices, data), n)
+    return csr((indptr.astype(small), indices, data), n)
 
 
 def _lists(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:

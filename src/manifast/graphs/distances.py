@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._prepared import PreparedRows
 from manifast._sparse import checked_sparse
 from manifast._validation import Array, as_matrix, as_positive, is_sparse, largest_magnitude
 from manifast._widths import NEAREST, local_widths
@@ -25,7 +26,7 @@ from manifast.graphs.bridges import bridges_of_matrix, bridges_of_rows, stored_b
 from manifast.graphs.rows import CHUNK, as_rows, on_sphere, pair_distances, scale_of
 from manifast.graphs.search import mean_square, mean_square_on_sphere, nearest
 from manifast.graphs.weights import complete_graph, weigh
-from manifast.kernels import _distances_between, _of_one_dtype, _search, _search_exponent, approximate_knn, sq_distances
+from manifast.kernels import approximate_knn, sq_distances
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -117,8 +118,8 @@ class Euclidean(Distances):
         self.features = 0 if is_sparse(X) else int(X.shape[1])
 
     @cached_property
-    def _exponent(self) -> int | None:
-        return None if is_sparse(self._X) else _search_exponent(self._X)
+    def _rows(self) -> PreparedRows | None:
+        return None if is_sparse(self._X) else PreparedRows(self._X)
 
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         return nearest(self._X, k, n_threads=n_threads)
@@ -127,15 +128,14 @@ class Euclidean(Distances):
         return approximate_knn(self._X, k) if self.features else super().nearest_by_clusters(k)
 
     def nearest_to(self, X: Any, k: int) -> Lists:
-        if self._exponent is None or is_sparse(X):
+        if self._rows is None or is_sparse(X):
             return nearest(self._X, k, queries=X)
-        x, q = _of_one_dtype(self._X, X)
-        return _search(x, q, k, self._exponent)
+        return self._rows.nearest(X, k)
 
     def to(self, X: Any) -> Array:
-        x, y = _of_one_dtype(as_matrix(X, "X"), as_matrix(self._X, "X") if is_sparse(self._X) else self._X)
-        squares = _distances_between(x, y, 1.0, False)
-        return np.asarray(np.sqrt(squares.astype(np.float64, copy=False)))
+        rows = self._rows or PreparedRows(as_matrix(self._X, "X"))
+        squares = rows.sq_distances(as_matrix(X, "X") if is_sparse(X) else X).astype(np.float64, copy=False)
+        return np.asarray(np.sqrt(squares, out=squares))
 
     def pairs_within(self, radius: float, n_threads: int | None = None) -> Edges:
         x = as_matrix(self._X, "X", min_rows=1)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._kernels import outlying
 from manifast._progress import Progress
 from manifast._sparse import checked_sparse
 from manifast._validation import Array, as_matrix, is_sparse
-from manifast.kernels import _outlying
 
 CHUNK = 1 << 22  # entries of the largest dense block
 
@@ -82,7 +82,7 @@ def as_neighbor_count(value: Any, name: str, most: int, of: str) -> int:
 def scale_of(x: Array) -> int:
     """The power of two to divide data by where squares of their entries would leave the range of their dtype."""
     if x.dtype == np.float64:
-        return _outlying(x)
+        return outlying(x)
     largest = float(np.abs(x).max())
     return 0 if largest == 0 or 1e-12 < largest < 1e15 else int(np.frexp(largest)[1])
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._kernels import BAD_WEIGHT, NOT_SYMMETRIC, as_graph, explain_flaws
 from manifast._validation import Array, is_sparse
 from manifast._widths import relative_lengths
 from manifast.graphs.rows import scale_of
-from manifast.kernels import _BAD_WEIGHT, _NOT_SYMMETRIC, _as_graph, _explain_flaws, gaussian, sq_distances
+from manifast.kernels import gaussian, sq_distances
 
 
 def check_weights(weights: str) -> None:
@@ -79,16 +80,16 @@ def given_graph(W: Any, n: int, name: str = "graph") -> Any:
 
 
 def as_symmetric(W: Any, name: str = "W") -> sp.csr_array:
-    graph = _as_graph(W, name)
+    graph = as_graph(W, name)
     if not isinstance(graph, sp.csr_array):
         graph = sp.csr_array(graph)
     if graph.shape[0] == 0:
         raise ValueError(f"{name} must have at least 1 row. Got shape (0, 0) instead.")
     if not np.isfinite(graph.data).all() or (graph.data < 0).any():
-        _explain_flaws(graph, _BAD_WEIGHT, name)
+        explain_flaws(graph, BAD_WEIGHT, name)
     turned = sp.csr_array(graph.T.tocsr())
     if graph.nnz and not all(
         np.array_equal(getattr(graph, name), getattr(turned, name)) for name in ("indptr", "indices", "data")
     ):
-        _explain_flaws(graph, _NOT_SYMMETRIC, name)
+        explain_flaws(graph, NOT_SYMMETRIC, name)
     return graph

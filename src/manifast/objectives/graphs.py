@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from manifast._kernels import affine_product
 from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._neighbors import given_lists
@@ -23,7 +24,7 @@ from manifast.extensions import (
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
-from manifast.kernels import _affine_product, laplacian
+from manifast.kernels import laplacian
 from manifast.maps import AffinityMean, NeighborMean
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
@@ -184,7 +185,7 @@ class WalkLaplacian(LinearOperator):
         return self._matmat(v.reshape(-1, 1)).ravel()
 
     def _matmat(self, V: Array) -> Array:
-        return np.asarray(self._sums[:, None] * V - _affine_product(self._W, np.ascontiguousarray(V)))
+        return np.asarray(self._sums[:, None] * V - affine_product(self._W, np.ascontiguousarray(V)))
 
     def toarray(self) -> Array:
         return np.asarray(np.diag(self._sums) - self._W)
