@@ -82,7 +82,7 @@ RULES = {
             "others": _bool,
             "metric": _metric,
         },
-        {"rows": "n p", "factors": "d", "weights": "n"},
+        {"rows": "n p", "factors": "d", "weights": "n", "roots": "n"},
         sparse=True,
     ),
     "barycenter": Rule(
@@ -180,8 +180,11 @@ def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tup
     if kind == "neighbor_mean":
         if "shape" in header and header["n_neighbors"] is None:
             raise ValueError("n_neighbors must be a number where rows are sparse. Got None instead.")
-        if "weights" in arrays and not float(arrays["weights"].min()) > 0:
-            raise ValueError(f"weights must be more than 0. Got {float(arrays['weights'].min())!r} instead.")
+        for name in {"weights", "roots"} & set(arrays):
+            if not float(arrays[name].min()) > 0:
+                raise ValueError(f"{name} must be more than 0. Got {float(arrays[name].min())!r} instead.")
+        if "roots" in arrays and header["n_neighbors"] is None:
+            raise ValueError("n_neighbors must be a number where every row has its own width. Got None instead.")
     if kind == "two_phase_code":
         if not (arrays["codes"].min() >= 0 and arrays["codes"].max() < header["count"]):
             raise ValueError(f"codes must name classes from 0 to {header['count'] - 1}. Got others.")

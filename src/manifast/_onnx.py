@@ -57,6 +57,9 @@ def to_onnx(model: Any, path: Any = None, *, dtype: Any = np.float32) -> Any:
     x = graph.node("Cast", "rows", to=onnx.TensorProto.DOUBLE)
     if exponent := getattr(model, "_exponent", 0):
         x = graph.scaled(x, np.ldexp(1.0, -exponent), model.n_features_in_)
+    before = getattr(model, "_whitening", None)
+    if before is not None:
+        x = _linear(graph, x, before.coef, before.intercept)
     y = _linear(graph, x, inner.coef, inner.intercept) if isinstance(inner, LinearMap) else _kernel(graph, x, inner)
     if power := getattr(model, "_power", 0):
         y = graph.scaled(y, np.ldexp(1.0, power), len(inner.intercept))

@@ -335,6 +335,15 @@ class _Reader:
         else:
             inputs, outputs = self._ends[id(inner)][1]
         features = held.get("n_features_in_")
+        other = held.get("embedding_map_")
+        if other is not None and self._ends[id(other)][1][0] != inputs:
+            raise ValueError("its maps take different numbers of features")
+        before = held.get("_whitening")
+        if before is not None:  # the map sees whitened rows
+            taken, made = self._ends[id(before)][1]
+            if made not in inputs:
+                raise ValueError(f"the map takes {inputs.start} features where the metric gives {made}")
+            inputs = taken
         if features not in inputs:
             raise ValueError(f"the map takes {inputs.start} features where the model says {features}")
         names = held.get("feature_names_in_")

@@ -19,10 +19,13 @@ from manifast import (
     RBFDiscriminantCV,
     SupervisedIsomap,
     SupervisedLaplacianEigenmaps,
+    load,
+    save,
 )
 from manifast._labels import Labels
 from manifast._whitening import shrinkage, whitening
 from manifast.kernels import knn
+from manifast.theory import generalization_report
 
 EMBEDDINGS = [
     NSSE(),
@@ -115,6 +118,27 @@ def test_labels_without_meaning_gain_nothing():
     for metric in ("within", "auto"):
         model = RBFDiscriminant(metric=metric).fit(X, y)
         assert model.loo_error_ > 0.3
+
+
+@pytest.mark.parametrize("model", [*EMBEDDINGS, RBFDiscriminantCV()], ids=str)
+def test_saved_models_keep_the_metric(model, tmp_path):
+    X, y = stretched()
+    new = stretched(seed=5)[0]
+    fitted = clone(model).set_params(metric="within").fit(X, y)
+    save(fitted, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(new), fitted.transform(new))
+    if hasattr(fitted, "predict"):
+        np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
+
+
+def test_reports_measure_in_the_metric():
+    X, y = stretched()
+    turned = whitening(X, Labels(np.arange(3), y))
+    for model in (LabelEncoding(extension="rbf"), NSSE()):
+        found = generalization_report(clone(model).set_params(metric="within").fit(X, y), X, y)
+        plain = generalization_report(clone(model).fit(turned.predict(X), y), turned.predict(X), y)
+        assert str(found) == str(plain)
 
 
 def test_scale_of_the_rows_does_not_matter():

@@ -48,9 +48,10 @@ class LinearMap:
 
 def fitted_map(estimator: Any) -> GaussianMap | LinearMap | None:
     """The map of a fitted embedding; None where its Lipschitz constant is not known."""
-    mapping = getattr(_mapping(estimator), "map_", None)
+    own = _mapping(estimator)
+    mapping = getattr(own, "embedding_map_", getattr(own, "map_", None))
     # Rows beyond the range of numbers were divided by this power of two before the map was fitted to them.
-    exponent = getattr(estimator, "_exponent", 0)
+    exponent = getattr(estimator, "_row_exponent", 0)
     if isinstance(mapping, maps.KernelMap) and mapping.kernel.name == "rbf":
         return GaussianMap(as_coefficients(mapping.dual), float(np.ldexp(mapping.kernel.sigma, exponent)))
     if isinstance(mapping, maps.LinearMap):
@@ -58,6 +59,15 @@ def fitted_map(estimator: Any) -> GaussianMap | LinearMap | None:
     if mapping is None and hasattr(estimator, "coef_") and hasattr(estimator, "sigma_"):  # somebody else's estimator
         return GaussianMap(as_coefficients(estimator.coef_), float(estimator.sigma_))
     return None
+
+
+def measured_rows(estimator: Any, rows: Array) -> Array:
+    """Rows as the map sees them: whitened where the estimator has a metric of its own."""
+    before = getattr(estimator, "_whitening", None)
+    if before is None:
+        return rows
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(before.predict(np.ldexp(rows, -estimator._exponent)))
 
 
 def map_name(estimator: Any) -> str:
@@ -79,7 +89,7 @@ def left_out_error(estimator: Any, rows: Array, embedding: Array, labels: Labels
     width = _interpolator_width(mapping)
     if width is None or len(mapping.coef_) != len(rows) or len(rows) > _LARGEST_INVERSE:
         return None
-    scaled = np.ldexp(rows.astype(np.float64), -getattr(estimator, "_exponent", 0))
+    scaled = np.ldexp(rows.astype(np.float64), -getattr(estimator, "_row_exponent", 0))
     different, target, groups, counts = merge_copies(scaled, embedding)
     if len(different) < 2:
         return None

@@ -15,7 +15,7 @@ from manifast.kernels import knn
 from manifast.metrics import misclassification_rate
 from manifast.theory._rows import labelled_rows
 from manifast.theory.balls import within_diameters
-from manifast.theory.fitted_maps import GaussianMap, fitted_map, left_out_error, map_name
+from manifast.theory.fitted_maps import GaussianMap, fitted_map, left_out_error, map_name, measured_rows
 from manifast.theory.gaussian_maps import coefficient_bound, condition_parameter
 from manifast.theory.margins import separation_margin
 from manifast.theory.verdicts import Verdict, conclude, judge
@@ -121,7 +121,8 @@ def generalization_report(
     The theorems are about maps with f(x_i) = y_i. Where the map smooths instead, as with a ridge, they are applied to
     f(x_i) in place of y_i, because the map does interpolate these. The free parameters are searched: delta from the
     spacing of the rows upwards, Q up to the size of the smallest class, and the largest epsilon that the condition
-    allows. η is estimated, see `ball_probability`; so every guarantee is an estimate as well.
+    allows. η is estimated, see `ball_probability`; so every guarantee is an estimate as well. With metric="within" all
+    distances between rows are those of that metric.
 
     Examples
     --------
@@ -152,6 +153,7 @@ def generalization_report(
     image = as_matrix(estimator.transform(X), "estimator.transform(X)")
     missed = float(np.abs(image - embedding).max()) / (float(np.abs(embedding).max()) or 1.0)
     Y = embedding if missed < (1e-3 if embedding.dtype == np.float32 else 1e-6) else image
+    rows = measured_rows(estimator, rows)
     spacing = max(float(knn(rows[at], 1)[0].max()) if len(at) > 1 else np.inf for at in labels.members)
     linear, distance = separation_margin(Y, y), separation_margin(Y, y, kind="distance")
     mapping = fitted_map(estimator)
