@@ -178,7 +178,7 @@ def test_callbacks_follow_nsse():
 
 
 def test_callbacks_follow_the_searches():
-    search = NSSECV(n_components=[2, 3], mu1=1.0, mu2=[0.1, 1.0], mu3=10.0, n_splits=1)
+    search = NSSECV(n_components=[2, 3], mu1=1.0, mu2=[0.1, 1.0], mu3=10.0, n_splits=1, n_rounds=1)
     watcher, plain = followed(search, y)
     assert ("begin", "choices of weights", 4) in watcher.seen
     assert search.best_params_ == plain.best_params_

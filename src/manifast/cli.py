@@ -162,7 +162,8 @@ def _compare(options: argparse.Namespace) -> int:
         check_output(options.html, ".html")
     table = _table(options)
     methods = None if options.methods is None else [name.strip() for name in options.methods.split(",")]
-    found: Any = model_selection.compare(table.X, table.labels, methods, options.folds, verbose=options.verbose)
+    run: Any = model_selection.compare  # type: ignore[attr-defined, unused-ignore]
+    found = run(table.X, table.labels, methods, options.folds, verbose=options.verbose)
     print(found)
     if options.html:
         from manifast.page import comparison_page
