@@ -19,9 +19,9 @@ from manifast._core import knn as _knn
 from manifast._progress import details, log
 from manifast._validation import Array
 
-_SIZE = 500  # rows per centroid, at least
+_SIZE = 500  # rows per centroid, at least; of many rows their root, so that centroids and clusters cost alike
 _OVERLAPS = (2, 3, 4)  # clusters that a row belongs to, in one partition after the other until recall suffices
-_LARGEST = 8  # times _SIZE: what a cluster has at most, before it is cut; the work grows with the square
+_LARGEST = 8  # times that: what a cluster has at most, before it is cut; the work grows with the square
 _SAMPLE = 25  # rows per centroid that the centroids are found from
 _STEPS = 4  # of k-means
 _AROUND = 8  # times the root of the centroids: those that are looked at for rows near one coarse center
@@ -139,7 +139,8 @@ def _finished(x: Array, lists: Lists, threads: int) -> tuple[Array, Array]:
 def _partition(x: Array, overlap: int, random: np.random.Generator, threads: int) -> Partition:
     """Clusters around centroids of a sample; those that are too large are cut into pieces."""
     n = x.shape[0]
-    count = int(n / max(_SIZE, sqrt(n / 4)))
+    size = max(_SIZE, int(sqrt(n)))
+    count, most = n // size, _LARGEST * size
     centroids = _centroids(x, count, random, threads)
     nearest = _nearest_centroids(x, centroids, min(overlap, count), random, threads)
     labels = nearest.T.ravel()  # all nearest clusters, then all second ones: so they stand in every cluster
@@ -147,9 +148,9 @@ def _partition(x: Array, overlap: int, random: np.random.Generator, threads: int
     sizes, known = np.bincount(labels, minlength=count), np.bincount(nearest[:, 0], minlength=count)
     starts, members = np.concatenate([[0], np.cumsum(sizes)]), (flat % n).astype(np.int32)
     pieces, cuts = np.ones(count, dtype=np.int64), [starts]
-    for c in np.flatnonzero(sizes > _LARGEST * _SIZE):
+    for c in np.flatnonzero(sizes > most):
         part = slice(starts[c], starts[c + 1])
-        turned, pieces[c] = _halved(x, members[part], random, threads)
+        turned, pieces[c] = _halved(x, members[part], most, random, threads)
         members[part], flat[part] = members[part][turned], flat[part][turned]
         cuts.append(starts[c] + np.arange(1, pieces[c]) * sizes[c] // pieces[c])
     starts = np.sort(np.concatenate(cuts))
@@ -188,14 +189,14 @@ def _nearest_centroids(
     return nearest
 
 
-def _halved(x: Array, rows: Array, random: np.random.Generator, threads: int) -> tuple[Array, int]:
+def _halved(x: Array, rows: Array, most: int, random: np.random.Generator, threads: int) -> tuple[Array, int]:
     """The rows of a cluster that is too large in an order whose equal pieces, so and so many, are compact.
 
     A piece is halved at the median along the direction from one of its rows to the farthest of them. Equal rows
     fall into pieces by their number.
     """
     order = np.arange(len(rows))
-    pieces = 2 ** int(np.ceil(np.log2(len(rows) / (_LARGEST * _SIZE))))
+    pieces = 2 ** int(np.ceil(np.log2(len(rows) / most)))
     parts = 1
     while parts < pieces:
         for i in range(parts):
