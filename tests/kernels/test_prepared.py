@@ -274,6 +274,7 @@ def test_threads_share_a_model(rng, name):
         assert len(found) == 6
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -293,15 +294,15 @@ def test_after_a_fork(rng, used):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_memory_is_about_that_of_the_rows(rng, dtype):
-    rows = rng.standard_normal((5000, 40)).astype(dtype)
+    rows = rng.standard_normal((5000, 64)).astype(dtype)
     coef = rng.standard_normal((5000, 7)).astype(dtype)
     few = np.ascontiguousarray(rows[:, :3])
     assert Columns(rows, 1).nbytes < 1.05 * rows.nbytes
     assert Centers(rows, coef, 1).nbytes < 1.05 * (rows.nbytes + coef.nbytes)
     assert Points(rows, 1).nbytes < 1.05 * rows.nbytes * (0.5 if dtype == np.float64 else 1)
     assert Tree(few, 1).nbytes < 1.3 * few.nbytes + 5 * len(few)
-    padded = 40 * 8 + 48 * 4  # of an atom, in double and in float
-    assert Dictionary(rows, 100, 1).nbytes < 1.15 * padded * len(rows)
+    atom = 64 * (8 + 4)  # bytes: in double and in float
+    assert Dictionary(rows, 100, 1).nbytes < 1.1 * atom * len(rows)
 
 
 def test_rows_in_a_memory_map_are_not_packed(rng, tmp_path):
@@ -321,6 +322,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="resident memory is read from /proc")
 def test_nothing_leaks(rng):
     """Many fits and uses in a row, each of which packs a few hundred kilobytes."""

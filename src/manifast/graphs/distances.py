@@ -12,7 +12,6 @@ Graphs, objectives and fitted maps ask a `Distances` object and do not know the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -116,10 +115,7 @@ class Euclidean(Distances):
         self._X = X
         self.n, self.dtype = int(X.shape[0]), X.dtype
         self.features = 0 if is_sparse(X) else int(X.shape[1])
-
-    @cached_property
-    def _rows(self) -> PreparedRows | None:
-        return None if is_sparse(self._X) else PreparedRows(self._X)
+        self._rows = None if is_sparse(X) else PreparedRows(X)
 
     def nearest(self, k: int, n_threads: int | None = None) -> Lists:
         return nearest(self._X, k, n_threads=n_threads)
