@@ -205,3 +205,18 @@ def test_wrong_usage_is_2(arguments, capsys):
         cli.main(arguments)
     assert stopped.value.code == 2
     assert "usage: manifast" in capsys.readouterr().err
+
+
+def test_empty_cells_and_minus_one_are_no_labels(tmp_path, capsys):
+    kinds = np.array(["setosa", "versicolor", "virginica"])[load_iris().target].tolist()
+    for none in ("", "-1"):
+        given = [kind if i % 5 == 0 else none for i, kind in enumerate(kinds)]
+        rows = [",".join([*map(repr, row), kind]) for row, kind in zip(X.tolist(), given, strict=True)]
+        data = tmp_path / "few.csv"
+        data.write_text("\n".join(["a,b,c,d,species", *rows]) + "\n")
+        command = ("compare", data, "--labels", "species", "--methods", "GFHF, LapRLS, kernel,1-NN", "--folds", "3")
+        assert run(*command, "--html", tmp_path / "page.html") == 0
+        table = capsys.readouterr().out
+        assert all(name in table for name in ("GFHF", "LapRLS, kernel", "1-NN"))
+        assert run("embed", data, "--labels", "species", "--method", "NSSE", "--output", tmp_path / "m.manifast") == 1
+        assert "y must not hold missing labels" in capsys.readouterr().err

@@ -155,15 +155,28 @@ def _transform(options: argparse.Namespace) -> int:
     return 0
 
 
+def _names(text: str) -> list[str]:
+    """Names of methods, separated by commas, which some of them hold."""
+    from manifast.model_selection import default_methods
+
+    known = {name for kind in ("all", "some", "none") for name in default_methods(kind)}
+    names: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        if names and f"{names[-1]}, {part}" in known:
+            names[-1] += f", {part}"
+        else:
+            names.append(part)
+    return names
+
+
 def _compare(options: argparse.Namespace) -> int:
-    from manifast import model_selection
+    from manifast.model_selection import compare
 
     if options.html:
         check_output(options.html, ".html")
     table = _table(options)
-    methods = None if options.methods is None else [name.strip() for name in options.methods.split(",")]
-    run: Any = model_selection.compare  # type: ignore[attr-defined, unused-ignore]
-    found = run(table.X, table.labels, methods, options.folds, verbose=options.verbose)
+    methods = None if options.methods is None else _names(options.methods)
+    found = compare(table.X, table.labels, methods, options.folds, verbose=options.verbose)
     print(found)
     if options.html:
         from manifast.page import comparison_page

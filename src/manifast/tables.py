@@ -80,9 +80,13 @@ def read_table(
 
 
 def read_labels(given: str, file: Any, *, ids: str | None = None, drop: Any = ()) -> Table:
-    """The table with labels: `given` is one of its columns or arrays, or a file with one label per row."""
+    """The table with labels: `given` is one of its columns or arrays, or a file with one label per row.
+
+    Empty cells and -1 beside text are None: rows without a label.
+    """
     try:
-        return read_table(file, labels=given, ids=ids, drop=drop)
+        table = read_table(file, labels=given, ids=ids, drop=drop)
+        return replace(table, labels=_or_none(table.labels))
     except ValueError as problem:
         path = Path(given)
         if not path.is_file():
@@ -93,7 +97,19 @@ def read_labels(given: str, file: Any, *, ids: str | None = None, drop: Any = ()
     labels = _label_file(path)
     if len(labels) != len(table.X):
         raise ValueError(f"{path} must hold one label per row of {file}, {len(table.X)}. Got {len(labels)} instead.")
-    return replace(table, labels=labels)
+    return replace(table, labels=_or_none(labels))
+
+
+def _or_none(labels: Array | None) -> Array | None:
+    """Labels with None for text that means none: a file of text cannot hold None itself."""
+    if labels is None or labels.dtype.kind not in "UO":
+        return labels
+    none = np.array([isinstance(label, str) and label.strip() in ("", "-1") for label in labels.tolist()], dtype=bool)
+    if not none.any():
+        return labels
+    found = labels.astype(object)
+    found[none] = None
+    return found
 
 
 def write_table(file: Any, table: Table) -> None:

@@ -4,7 +4,15 @@
     comparison   compare: one table of methods on the user's own data
 """
 
-from manifast.model_selection.comparison import Comparison, MethodResult, compare
+from manifast.model_selection.comparison import Comparison, MethodResult, compare, default_methods
 from manifast.model_selection.labelled import LabeledRows, LabeledSplit, labeled_scorer
 
-__all__ = ["Comparison", "LabeledRows", "LabeledSplit", "MethodResult", "compare", "labeled_scorer"]
+__all__ = [
+    "Comparison",
+    "LabeledRows",
+    "LabeledSplit",
+    "MethodResult",
+    "compare",
+    "default_methods",
+    "labeled_scorer",
+]

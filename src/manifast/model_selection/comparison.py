@@ -174,7 +174,14 @@ def compare(
 
 
 def default_methods(kind: str, n_components: int = 2) -> dict[str, Any]:
-    """Methods by name for rows that "all" have a label, "some" or "none" have one; scikit-learn's come last."""
+    """Methods by name for rows that "all" have a label, "some" or "none" have one; scikit-learn's come last.
+
+    Examples
+    --------
+    >>> from manifast.model_selection import default_methods
+    >>> sorted(default_methods("none"))[:3]
+    ['DiffusionMaps', 'Isomap', 'LGRM']
+    """
     e, c = embeddings, classifiers
     if kind == "none":
         ours = (
