@@ -1,9 +1,29 @@
 /* Laplacians of a symmetric CSR graph with sorted columns: D - W, I - D^-1/2 W D^-1/2, I - D^-1 W. Self-loops are left
  * out of degrees and result, the diagonal is always stored, and it is 0 for a node without edges.
  * Accumulator: degrees are summed in double, in the order of the row.
- * Symmetry is that of all bits but the sign of zeros; it is read off the sum of scrambled edges (edge_print).
- * Workspace: n scales for the symmetric Laplacian.
- * Template. Needs: base/index_impl.h, graph/neighbor_graph_impl.h. */
+ * Workspace: n indices to check the symmetry, n scales for the symmetric Laplacian.
+ * Template. Needs: base/index_impl.h. */
+
+/* Whether a graph with strictly ascending columns is symmetric, bit by bit except for the sign of zeros. Row i meets
+ * the columns j < i, each of which must have i, with the same weight, as its next entry above the diagonal, at next[j];
+ * in the end none may be left over. next[j] is the first of them on entry. */
+static int INAME(laplacian_symmetric)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
+                                      INDEX *next, mf_run *run)
+{
+    enum { BLOCK = 16384 };
+    INDEX entries = indptr[n];
+    int uneven = 0;
+    for (int64_t i = 0; i < n && !uneven; i++) {
+        if (i % BLOCK == 0 && mf_poll(run)) return 0;
+        for (INDEX e = indptr[i]; e < indptr[i + 1] && columns[e] < i; e++) {
+            INDEX at = next[columns[e]]++;
+            if (at >= entries) return 0; /* the end of the last row is checked here, those of the others below */
+            uneven |= (columns[at] != i) | (weights[at] != weights[e]);
+        }
+    }
+    for (int64_t i = 0; i < n; i++) uneven |= next[i] != indptr[i + 1];
+    return !uneven;
+}
 
 static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX *indptr, const INDEX *columns,
                                         const REAL *weights, double *degrees, INDEX *out_indptr, int *flaws,
@@ -16,14 +36,15 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
         *flaws = found;
         return MF_OK;
     }
-    uint64_t print = 0;
-#pragma omp parallel for schedule(dynamic) num_threads(run->n_threads) reduction(+ : print)
+    INDEX *next = mf_alloc(n, sizeof(INDEX)); /* the first entry of each row beyond the diagonal */
+    if (!next) return MF_NO_MEMORY;
+#pragma omp parallel for schedule(dynamic) num_threads(run->n_threads)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
         if (mf_poll(run)) continue;
         int flaw = 0;
         for (int64_t i = block * BLOCK; i < mf_min((block + 1) * BLOCK, n); i++) {
             double degree = 0;
-            INDEX begin = indptr[i], end = indptr[i + 1], loops = 0;
+            INDEX begin = indptr[i], end = indptr[i + 1], loops = 0, lower = 0;
             int64_t last = -1;
             int outside = 0, unfit = 0;
             for (INDEX e = begin; e < end; e++) {
@@ -32,11 +53,12 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
                 last = j;
                 unfit |= !(weights[e] >= 0) | !(weights[e] < (REAL)INFINITY);
                 loops += j == i;
-                print += j == i ? 0 : INAME(edge_print)(i, j, weights[e]);
+                lower += j < i;
                 degree += j == i ? 0 : (double)weights[e];
             }
             flaw |= (outside ? MF_BAD_STRUCTURE : 0) | (unfit ? MF_BAD_WEIGHT : 0);
             degrees[i] = degree;
+            next[i] = begin + lower + loops;
             out_indptr[i + 1] = end - begin - loops + 1;
         }
         if (flaw) {
@@ -46,7 +68,9 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
     }
     out_indptr[0] = 0;
     for (int64_t i = 0; i < n; i++) out_indptr[i + 1] += out_indptr[i];
-    if (!found && print) found = MF_NOT_SYMMETRIC;
+    if (!found && !run->stop && !INAME(laplacian_symmetric)(n, indptr, columns, weights, next, run))
+        found = MF_NOT_SYMMETRIC;
+    mf_release(next);
     *flaws = found;
     return run->stop ? MF_INTERRUPTED : MF_OK;
 }
