@@ -66,10 +66,11 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
             found |= flaw;
         }
     }
-    out_indptr[0] = 0;
-    for (int64_t i = 0; i < n; i++) out_indptr[i + 1] += out_indptr[i];
-    if (!found && !run->stop && !INAME(laplacian_symmetric)(n, indptr, columns, weights, next, run))
-        found = MF_NOT_SYMMETRIC;
+    if (!run->stop) { /* else some blocks were left out: their counts are not set */
+        out_indptr[0] = 0;
+        for (int64_t i = 0; i < n; i++) out_indptr[i + 1] += out_indptr[i];
+        if (!found && !INAME(laplacian_symmetric)(n, indptr, columns, weights, next, run)) found = MF_NOT_SYMMETRIC;
+    }
     mf_release(next);
     *flaws = found;
     return run->stop ? MF_INTERRUPTED : MF_OK;
