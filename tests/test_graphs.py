@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from manifast._widths import root_widths
 from manifast.graphs import (
     class_graphs,
     connect_components,
@@ -488,3 +489,19 @@ X3 = np.array([[0.0], [1.0], [3.0]])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_widths_of_rows_do_not_depend_on_the_others(rng):
+    """A copy among the rows changes how sums are taken, but no bit of another row's width."""
+    for k in (1, 3, 5, 6, 10):
+        for scale in (1.0, 1e-200, 1e200):
+            distances = np.sort(rng.uniform(0.1, 1.0, (40, k)), axis=1) * scale
+            plain = root_widths(distances)
+            first = distances[:, :5] / scale
+            np.testing.assert_allclose(plain, scale * np.sqrt(0.25 * np.mean(first**2, axis=1)), rtol=1e-14)
+            distances[::3, 0] = 0
+            with_copies = root_widths(distances)
+            others = np.arange(40) % 3 > 0
+            np.testing.assert_array_equal(with_copies[others], plain[others])
+            for i in range(5):
+                np.testing.assert_array_equal(root_widths(distances[i : i + 1]), with_copies[i : i + 1])

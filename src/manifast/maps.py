@@ -199,7 +199,11 @@ class NeighborMean:
         if self.weights is None:
             return heat_mean(distances, neighbors, self.images, self.beta, others=self.others)
         # Means of weights · images and of the weights themselves have the same sum of k below them.
-        weighted = np.column_stack([self.images * self.weights[:, None], self.weights]).astype(np.float64, copy=False)
+        images, weights = self.images, self.weights
+        if neighbors is not None and neighbors.size < len(images):  # only the images that are asked for
+            images, weights = images[neighbors.ravel()], weights[neighbors.ravel()]
+            neighbors = np.arange(neighbors.size).reshape(neighbors.shape)
+        weighted = np.column_stack([images * weights[:, None], weights]).astype(np.float64, copy=False)
         means = heat_mean(distances, neighbors, weighted, self.beta, others=self.others)
         return np.asarray(means[:, :-1] / means[:, -1:])
 

@@ -465,6 +465,21 @@ def test_a_neighbor_mean_with_weights_of_rows(data, rng):
     np.testing.assert_array_equal(again.predict(new), made.predict(new))
 
 
+def test_weighted_means_of_neighbors_in_any_batch(rng):
+    """Few rows gather the images they need, many take them all: the same bits."""
+    X, Y, weights = rng.standard_normal((60, 4)), rng.standard_normal((60, 2)), rng.uniform(1, 2, 60)
+    made = NeighborMean(X, Y, 5, 0.7, weights=weights)
+    new = rng.standard_normal((40, 4))
+    whole = made.predict(new)
+    distances = np.linalg.norm(new[:, None] - X, axis=2)
+    near = np.argsort(distances, axis=1)[:, :5]
+    kernel = np.exp(-np.square(np.take_along_axis(distances, near, axis=1)) / 0.7) * weights[near]
+    expected = np.einsum("ij,ijk->ik", kernel, Y[near]) / kernel.sum(axis=1)[:, None]
+    np.testing.assert_allclose(whole, expected, rtol=1e-10)
+    for size in (1, 11, 12, 13):
+        np.testing.assert_array_equal(made.predict(new[:size]), whole[:size])
+
+
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_the_result_has_the_dtype_of_the_new_rows(model, data):
     X, Y, new = data

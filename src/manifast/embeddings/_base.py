@@ -22,6 +22,7 @@ from manifast._threads import one_blas_thread
 from manifast._validation import (
     Array,
     contiguous,
+    is_plain,
     is_sparse,
     largest_magnitude,
     own,
@@ -90,16 +91,8 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
 
     def _plain(self, X: Any) -> bool:
         """Whether new rows are an array as the core takes it, without names, and as wide as the training rows."""
-        return (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in (np.float64, np.float32)
-            and X.flags.c_contiguous
-            and X.flags.aligned
-            and X.shape[0] > 0
-            and X.shape[1] == getattr(self, "n_features_in_", None)
-            and not hasattr(self, "feature_names_in_")
-        )
+        columns = getattr(self, "n_features_in_", -1)
+        return is_plain(X, columns) and X.shape[0] > 0 and not hasattr(self, "feature_names_in_")
 
     def _in_range(self, X: Any, largest: float) -> Any:
         """Rows whose squares stay in range: training data beyond it are scaled by a power of two, new rows with them.
