@@ -199,10 +199,10 @@ def plot_comparison(comparison: Any, *, title: str | None = None, ax: Any = None
             ax.text(1.03 * longest, at, " + ".join(times), va="center", fontsize=8, color=INK)
     ax.set_yticks(place, [str(row["name"]) for row in order])
     ax.set_ylim(len(order) - 0.5, -0.5)
-    ax.set_xlim(0, 1.25 * longest)
+    ax.set_xlim(0, 1.3 * longest)
     ax.grid(axis="x", color=FAINT, linewidth=0.6, zorder=0)
     timed = any(row["fit_seconds"] is not None for row in order)
-    note = "error in %, with its standard error" + ("; right: seconds to fit + to map or predict" if timed else "")
+    note = "error in %, with its standard error" + ("; right: time to fit + to map or predict" if timed else "")
     _finish(ax, title, note, "", ticks=True)
     return ax
 

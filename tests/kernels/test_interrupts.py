@@ -15,6 +15,7 @@ from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast._linalg.sparse_cholesky import SparseCholesky
 from manifast._local import alignment_matrix, barycenter_weights, hessian_matrix, lle_matrix, modified_lle_matrix
 from manifast._paths import shortest_paths
+from manifast._ranks import RowSpace
 from manifast.kernels import (
     approximate_knn,
     gaussian,
@@ -29,6 +30,7 @@ from manifast.kernels import (
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1500, 200))
 POINTS = RNG.standard_normal((20000, 6))
+LISTS = (np.arange(1500)[:, None] + np.arange(1, 31)) % 1500
 CLIQUES = (np.arange(2000)[:, None] + np.arange(1, 31)) % 2000
 DISTANCES, NEIGHBORS = knn(RNG.random((3000, 3)), 12)
 GRAPH = neighbor_graph(DISTANCES, NEIGHBORS, weights="distance")
@@ -54,6 +56,7 @@ KERNELS = {
     "gaussian": (lambda threads: gaussian(X, sigma=9.0, n_threads=threads), 1500**2 * 200, 1e7),
     "rbf_apply": (lambda threads: rbf_apply(X, X, X[:, :4], sigma=9.0, n_threads=threads), 1500**2 * 200, 2e7),
     "brute force": (lambda threads: knn(X, 10, algorithm="brute", n_threads=threads)[1], 1500**2 * 200, 1e7),
+    "ranks": (lambda threads: RowSpace(X, None, threads).ranks(LISTS), 1500**2 * 200, 1e7),
     "tree": (lambda threads: knn(POINTS, 10, algorithm="tree", n_threads=threads)[1], 20000, 100),
     "clusters": (lambda threads: approximate_knn(POINTS, 10, n_threads=threads)[1], 20000, 5),
     "l1_code": (lambda threads: l1_code(ROWS, ATOMS, n_threads=threads)[0].toarray(), 40, 1),
