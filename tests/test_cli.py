@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from manifast import __version__, cli, demo, kernels, selfcheck
+from manifast import __version__, cli, demo, kernels, selfcheck, tables
 
 
 @pytest.mark.parametrize("name", selfcheck.CHECKS)
@@ -91,12 +91,7 @@ def flowers(tmp_path):
     return file
 
 
-@pytest.fixture
-def saved():
-    return pytest.importorskip("manifast.persistence", reason="saves models")
-
-
-def test_embed_and_transform(saved, flowers, tmp_path, capsys):
+def test_embed_and_transform(flowers, tmp_path, capsys):
     """Rows, headers and ids survive; the mapped rows are those of Python, to the last bit."""
     from manifast import LFDA
 
@@ -119,10 +114,9 @@ def test_embed_and_transform(saved, flowers, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("ending", ["npy", "npz", "csv", "tsv", "parquet"])
-def test_every_format_in_and_out(saved, ending, tmp_path):
+def test_every_format_in_and_out(ending, tmp_path):
     from manifast import Isomap
 
-    tables = pytest.importorskip("manifast.tables")
     if ending == "parquet":
         pytest.importorskip("pyarrow", reason="reads and writes Parquet")
     data, model, out = tmp_path / f"data.{ending}", tmp_path / "m.manifast", tmp_path / f"out.{ending}"
@@ -144,7 +138,7 @@ def test_every_format_in_and_out(saved, ending, tmp_path):
         assert np.array_equal(found.ids, ids) and found.names == ["isomap0", "isomap1"]
 
 
-def test_classifiers_predict(saved, flowers, tmp_path):
+def test_classifiers_predict(flowers, tmp_path):
     model, out = tmp_path / "iris.manifast", tmp_path / "predicted.csv"
     common = ("--id", "name")
     assert run("embed", flowers, *common, "--labels", "species", "--method", "RBFDiscriminant", "--output", model) == 0
@@ -155,10 +149,6 @@ def test_classifiers_predict(saved, flowers, tmp_path):
 
 
 def test_compare(flowers, tmp_path, capsys):
-    from manifast import model_selection
-
-    if not hasattr(model_selection, "compare"):
-        pytest.skip("model_selection.compare is not there")
     pytest.importorskip("matplotlib", reason="draws the page")
     page = tmp_path / "page.html"
     assert run("compare", flowers, "--id", "name", "--labels", "species", "--methods", "LFDA,1-NN", "--folds", 3,
@@ -190,7 +180,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("arguments, words", BAD, ids=lambda value: value if isinstance(value, str) else "")
-def test_errors_are_one_sentence(saved, flowers, tmp_path, monkeypatch, capsys, arguments, words):
+def test_errors_are_one_sentence(flowers, tmp_path, monkeypatch, capsys, arguments, words):
     monkeypatch.chdir(tmp_path)
     assert run(*(flowers if argument == "DATA" else argument for argument in arguments)) == 1
     said = capsys.readouterr()
