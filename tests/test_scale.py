@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -351,3 +353,67 @@ def test_pandas_blocks(X, model, tmp_path):
     frames = (pandas.DataFrame(block) for block in np.array_split(X, 3))
     made = pandas.concat(pandas.DataFrame(mapper(frame), columns=["y0", "y1"]) for frame in frames)
     np.testing.assert_array_equal(made.to_numpy(), model.transform(X))
+
+
+@pytest.mark.process
+def test_ray(X, model, tmp_path):
+    """Real workers of Ray, each of which opens the model."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    manifast.save(model, tmp_path / "model")
+    code = """
+import sys
+import numpy as np
+import ray
+from manifast.scale import Mapper
+
+folder, mapper = sys.argv[1], Mapper(sys.argv[1] + "/model")
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+rows = np.load(folder + "/rows.npy")
+parts = ray.data.from_items([{"at": at, "x": row} for at, row in enumerate(rows)], override_num_blocks=4)
+made = parts.map_batches(lambda batch: {"at": batch["at"], "y": mapper(batch["x"])}, batch_size=50).take_all()
+np.save(folder + "/images.npy", np.array([row["y"] for row in sorted(made, key=lambda row: row["at"])]))
+"""
+    np.save(tmp_path / "rows.npy", X)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "images.npy"), model.transform(X))
+
+
+@pytest.mark.process
+def test_spark(X, model, tmp_path):
+    """Real workers of Spark."""
+    pytest.importorskip("pyspark", reason="Spark is not installed")
+    pytest.importorskip("pyarrow", reason="Spark's frames need pyarrow")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    manifast.save(model, tmp_path / "model")
+    np.save(tmp_path / "rows.npy", X)
+    code = """
+import sys
+import numpy as np
+import pandas
+from pyspark.sql import SparkSession
+from manifast.scale import Mapper
+
+folder, mapper = sys.argv[1], Mapper(sys.argv[1] + "/model")
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+frame = spark.createDataFrame(pandas.DataFrame(np.load(folder + "/rows.npy"), columns=["a", "b", "c"])).repartition(3)
+
+def images(frames):
+    for part in frames:
+        yield pandas.DataFrame(np.column_stack([part, mapper(part)]), columns=["a", "b", "c", "y0", "y1"])
+
+made = frame.mapInPandas(images, schema="a float, b float, c float, y0 float, y1 float").toPandas()
+made.to_pickle(folder + "/images.pkl")
+spark.stop()
+"""
+    python = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, env=python)
+    assert done.returncode == 0, done.stderr
+    import pandas
+
+    made = pandas.read_pickle(tmp_path / "images.pkl").to_numpy()
+    assert len(made) == len(X)
+    images = model.transform(np.ascontiguousarray(made[:, :3]))
+    np.testing.assert_array_equal(made[:, 3:], images)
+    np.testing.assert_array_equal(np.sort(made[:, 0]), np.sort(X[:, 0]))
