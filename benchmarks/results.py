@@ -41,7 +41,11 @@ def machine() -> dict[str, str]:
 
     ours = config()
     importlib.import_module("scipy.linalg")
-    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    own = ("numpy.libs", "scipy.libs", "numpy", "scipy")  # not those that a peer brings for itself
+    libraries = [
+        library for library in threadpool_info()
+        if library["user_api"] == "blas" and Path(library["filepath"]).parent.name in own
+    ]  # fmt: skip
     kinds = {f"{blas['internal_api']} {blas['version']} ({blas.get('architecture')})" for blas in libraries}
     return {
         "processor": _processor(),

@@ -86,7 +86,7 @@ def graphs(threads: int) -> list[Row]:
     beta = float(np.mean(distances**2))
     W = kernels.neighbor_graph(distances, indices, beta=beta)
     X = make_swiss_roll(N, random_state=0)[0]
-    roll = kernels.neighbor_graph(*kernels.knn(X, 10))
+    roll = kernels.neighbor_graph(*kernels.knn(X, 10), weights="distance")
     sources = np.arange(0, N, 40)
     return [
         *_pair("neighbor_graph 200,000 x 10", threads,
