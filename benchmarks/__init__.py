@@ -1,1 +1,1 @@
-"""asv suites (bench_*.py), which follow our own history, and peers.py, which compares with other libraries."""
+"""Our own history (asv_suites), other libraries (peers), the machine's limits (roofline), growth, and their tables."""

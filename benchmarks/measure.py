@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -45,6 +47,13 @@ def peer(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         return None
+
+
+def image_file(name: str) -> Path | None:
+    """The file of an image set in the folder MANIFAST_DATA, None where it is not there."""
+    folder = os.environ.get("MANIFAST_DATA")
+    file = Path(folder or ".") / f"{name}.npz"
+    return file if folder and file.exists() else None
 
 
 @contextmanager

@@ -1,18 +1,18 @@
 """How far each kernel is from what the processor and its memory allow, measured in one run.
 
-    python benchmarks/roofline.py [--threads 1 2] [--json FILE]
+    python benchmarks/roofline.py [--threads 1 2] [--file FILE]
 
 The peak of multiply-adds comes from a loop that keeps independent ones in registers, compiled here for this machine
 (without a C compiler: the best product of matrices by the BLAS, which may be less); the bandwidth from copying arrays
 far larger than the caches. For each kernel the operations and bytes are the ones that its result needs: a multiply-add
 counts two, an exponential none, every input is read and every output written once. The bound is the larger of the two
-times that follow from them, and the percentage is the bound over the time measured.
+times that follow from them, and the percentage is the bound over the time measured. The rows go to
+benchmarks/results/roofline.json, and benchmarks/tables.py makes the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from benchmarks.measure import limited
-from benchmarks.peers import machine
+from benchmarks.results import FOLDER, best_blas, keep, read
 from manifast.kernels import gaussian, knn, laplacian, neighbor_graph, rbf_apply, sq_distances
 
 PEAK = r"""
@@ -198,39 +198,22 @@ def measure(threads: int) -> tuple[dict[str, Any], list[Point]]:
     return about, points
 
 
-def table(points: list[Point]) -> str:
-    """The points as a Markdown table."""
-    lines = [
-        "| kernel | dtype | threads | GFlop | MB | time (ms) | GFlop/s | GB/s | bound by | percent of the bound |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for p in points:
-        lines.append(
-            f"| {p.name} | {p.dtype} | {p.threads} | {p.flops / 1e9:.2f} | {p.bytes / 1e6:.1f} | {1e3 * p.seconds:.2f} "
-            f"| {p.flops / p.seconds / 1e9:.1f} | {p.bytes / p.seconds / 1e9:.1f} | {p.bound_by} | {p.percent:.0f} |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> int:
+    best_blas()
     parser = argparse.ArgumentParser(description="Measure how far each kernel is from what the machine allows.")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--json", type=Path, help="also write peaks, points and machine to this file")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--file", type=Path, default=FOLDER / "roofline.json", help="where the rows go")
     options = parser.parse_args()
-    measured = [measure(threads) for threads in options.threads]
-    points = [point for _, found in measured for point in found]
-    for about, _ in measured:
+    for threads in options.threads:
+        about, points = measure(threads)
+        rows = [asdict(point) | {"percent": point.percent} for point in points]
+        peaks_before = [known for known in read(options.file).get("peaks", []) if known["threads"] != threads]
+        found = sorted([*peaks_before, about], key=lambda known: known["threads"])
+        keep(options.file, ("name", "dtype", "threads"), rows, peaks=found)
         rates = ", ".join(f"{dtype} {rate / 1e9:.0f} GFlop/s" for dtype, rate in about["flops per second"].items())
-        moved = about["bytes per second"] / 1e9
-        print(f"* {about['threads']} thread(s): {rates} ({about['found by']}), {moved:.1f} GB/s")
-    print(f"\n{table(points)}")
-    if options.json:
-        content = {
-            "machine": machine(),
-            "peaks": [about for about, _ in measured],
-            "points": [asdict(point) | {"percent": point.percent} for point in points],
-        }
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+        print(f"{threads} thread(s): {rates} ({about['found by']}), {about['bytes per second'] / 1e9:.1f} GB/s")
+        for point in points:
+            print(f"{point.name} {point.dtype}: {1e3 * point.seconds:.2f} ms, {point.percent:.0f} % ({point.bound_by})")
     return 0
 
 

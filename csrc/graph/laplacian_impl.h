@@ -4,25 +4,53 @@
  * Workspace: n indices to check the symmetry, n scales for the symmetric Laplacian.
  * Template. Needs: base/index_impl.h. */
 
-/* Whether a graph with strictly ascending columns is symmetric, bit by bit except for the sign of zeros. Row i meets
- * the columns j < i, each of which must have i, with the same weight, as its next entry above the diagonal, at next[j];
- * in the end none may be left over. next[j] is the first of them on entry. */
-static int INAME(laplacian_symmetric)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
-                                      INDEX *next, mf_run *run)
+/* Whether the columns from `low` to `high` of a graph with strictly ascending columns mirror its rows from `low` to
+ * `high`, bit by bit except for the sign of zeros. Row i meets those columns j < i, each of which must have i, with the
+ * same weight, as its next entry above the diagonal, at next[j]; in the end none may be left over. next[j] is the first
+ * of them on entry. A few rows ahead the far ends of edges are fetched. */
+static int INAME(laplacian_mirrors)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
+                                    INDEX *next, int64_t low, int64_t high, mf_run *run)
 {
-    enum { BLOCK = 16384 };
+    enum { BLOCK = 16384, AHEAD = 4 };
     INDEX entries = indptr[n];
     int uneven = 0;
-    for (int64_t i = 0; i < n && !uneven; i++) {
+    for (int64_t i = low; i < n && !uneven; i++) {
         if (i % BLOCK == 0 && mf_poll(run)) return 0;
-        for (INDEX e = indptr[i]; e < indptr[i + 1] && columns[e] < i; e++) {
+        int64_t soon = mf_min(i + AHEAD, n - 1), end = mf_min(i, high);
+        for (INDEX e = indptr[soon]; e < indptr[soon + 1] && columns[e] < end; e++) {
+            if (columns[e] < low) continue;
+            INDEX at = next[columns[e]];
+            __builtin_prefetch(columns + at);
+            __builtin_prefetch(weights + at);
+        }
+        for (INDEX e = indptr[i]; e < indptr[i + 1] && columns[e] < end; e++) {
+            if (columns[e] < low) continue;
             INDEX at = next[columns[e]]++;
             if (at >= entries) return 0; /* the end of the last row is checked here, those of the others below */
             uneven |= (columns[at] != i) | (weights[at] != weights[e]);
         }
     }
-    for (int64_t i = 0; i < n; i++) uneven |= next[i] != indptr[i + 1];
+    for (int64_t j = low; j < high; j++) uneven |= next[j] != indptr[j + 1];
     return !uneven;
+}
+
+/* Whether a graph is symmetric: every thread looks at columns of its own, with as many entries as the others'. */
+static int INAME(laplacian_symmetric)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
+                                      INDEX *next, mf_run *run)
+{
+    enum { MOST = 16 }; /* every thread reads all lower entries */
+    int64_t parts = mf_min(run->n_threads, MOST), bounds[MOST + 1] = {0}, upper = 0, seen = 0, part = 1;
+    int symmetric = 1;
+    for (int64_t j = 0; j < n; j++) upper += indptr[j + 1] - next[j];
+    for (int64_t j = 0; j < n && part < parts; j++) {
+        seen += indptr[j + 1] - next[j];
+        while (part < parts && seen * parts >= upper * part) bounds[part++] = j + 1;
+    }
+    while (part <= parts) bounds[part++] = n;
+#pragma omp parallel for schedule(static, 1) num_threads(run->n_threads) reduction(& : symmetric)
+    for (int64_t t = 0; t < parts; t++)
+        symmetric &= INAME(laplacian_mirrors)(n, indptr, columns, weights, next, bounds[t], bounds[t + 1], run);
+    return symmetric;
 }
 
 static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX *indptr, const INDEX *columns,

@@ -290,6 +290,22 @@ def as_graph(value: Any, name: str) -> sp.csr_array:
     return sp.csr_array(given.astype(dtype, copy=False))
 
 
+def csr_parts(value: Any) -> tuple[Array, Array, Array] | None:
+    """(indptr, columns, values) of a square CSR matrix for cores that check what they hold; None for anything else."""
+    if not sp.issparse(value) or value.format != "csr" or value.shape[0] != value.shape[1]:
+        return None
+    parts = value.indptr, value.indices, value.data
+    for part in parts:
+        if type(part) is not np.ndarray or part.ndim != 1 or not (part.flags.c_contiguous and part.flags.aligned):
+            return None
+    indptr, columns, values = parts
+    if indptr.dtype != np.int32 or columns.dtype != np.int32 or values.dtype not in (np.float32, np.float64):
+        return None
+    n, entries = len(indptr) - 1, len(values)
+    fits = n == value.shape[0] and len(columns) == entries and n + entries < INT32_MAX
+    return (indptr, columns, values) if fits and n and entries else None
+
+
 def explain_flaws(graph: sp.csr_array, flaws: int, name: str = "W") -> None:
     """Raise for what the core found wrong with a graph, but for an asymmetry within rounding."""
     if flaws & BAD_STRUCTURE:

@@ -20,6 +20,7 @@ from manifast._kernels import (
     NOT_SYMMETRIC,
     as_graph,
     csr,
+    csr_parts,
     describe,
     distances_between,
     explain_flaws,
@@ -454,23 +455,25 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
     """
     if normalization not in (None, "sym", "rw"):
         raise ValueError(f"normalization must be None, 'sym' or 'rw'. Got {normalization!r} instead.")
-    graph = as_graph(W, "W")
-    n = graph.shape[0]
-    dtype = graph.dtype
-    if n == 0 or graph.nnz == 0:
-        zeros = np.zeros(n, dtype=dtype)
-        return csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
-    small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
-    indptr, columns = (contiguous(a, small) for a in (graph.indptr, graph.indices))
-    values = contiguous(graph.data)
     kind = (None, "sym", "rw").index(normalization)
     with kernel_threads(n_threads) as threads:
-        made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
-        if isinstance(made, int):
-            explain_flaws(graph, made)
-            made = _graph.laplacian(indptr, columns, values, kind, NOT_SYMMETRIC, threads)
+        parts = csr_parts(W)
+        made = None if parts is None else _graph.laplacian(*parts, kind, 0, threads)
+        if made is None or isinstance(made, int):  # not in order, or flawed: as_graph mends the one and names the other
+            graph = as_graph(W, "W")
+            n = graph.shape[0]
+            if n == 0 or graph.nnz == 0:
+                zeros = np.zeros(n, dtype=graph.dtype)
+                return csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
+            small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
+            indptr, columns = (contiguous(a, small) for a in (graph.indptr, graph.indices))
+            values = contiguous(graph.data)
+            made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
+            if isinstance(made, int):
+                explain_flaws(graph, made)
+                made = _graph.laplacian(indptr, columns, values, kind, NOT_SYMMETRIC, threads)
     assert not isinstance(made, int)
-    return csr(made[:3], n), made[3].astype(dtype, copy=False)
+    return csr(made[:3], len(made[3])), made[3].astype(made[2].dtype, copy=False)
 
 
 def _unit_beta(d: Array, beta: float) -> tuple[Array, float]:

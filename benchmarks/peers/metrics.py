@@ -8,7 +8,7 @@ from benchmarks.measure import Row, race
 from manifast.metrics import trustworthiness
 
 
-def compare_metrics(threads: int) -> list[Row]:
+def neighborhoods(threads: int) -> list[Row]:
     from sklearn.manifold import trustworthiness as theirs
 
     rng = np.random.default_rng(0)
@@ -42,3 +42,6 @@ def compare_metrics(threads: int) -> list[Row]:
             repeats=(1, 3),
         ),
     ]
+
+
+COMPARISONS = (neighborhoods,)

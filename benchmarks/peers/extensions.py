@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -13,16 +10,10 @@ import scipy.linalg as la
 from sklearn.datasets import make_blobs
 
 import manifast
-from benchmarks.measure import Row, limited, peer, race
+from benchmarks.measure import Row, image_file, limited, peer, race
 from manifast._gram import median_distance
 from manifast.extensions import RBF, KernelRidge, LatentVariable, Linear, Nystrom, Reconstruction, SparseCode
 from manifast.kernels import gaussian, rbf_apply
-
-
-def compare_extensions(threads: int) -> list[Row]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [*single_rows(threads), *rbf_fits(threads), *sparse_codes(threads), million_rows(threads)]
 
 
 def single_rows(threads: int) -> list[Row]:
@@ -96,10 +87,10 @@ def rbf_fits(threads: int) -> list[Row]:
 
 def sparse_codes(threads: int) -> list[Row]:
     """SPARSE, Table 4: N = 1241 faces projected to 200 dimensions, embedded in 1200."""
-    folder = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data")
-    if not (folder / "yaleb.npz").exists():
+    file = image_file("yaleb")
+    if file is None:
         return []
-    data = np.load(folder / "yaleb.npz")
+    data = np.load(file)
     kept = (data["labels"] >= 10) & (data["labels"] <= 37)
     X = data["images"][kept].reshape(kept.sum(), -1) / 255.0
     rng = np.random.default_rng(0)
@@ -215,3 +206,6 @@ def million_rows(threads: int) -> Row:
         tolerance=1e-5,
         repeats=(1, 2),
     )
+
+
+COMPARISONS = (single_rows, rbf_fits, sparse_codes, million_rows)

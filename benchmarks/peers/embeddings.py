@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,37 +15,39 @@ from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import kneighbors_graph
 
 import manifast
-from benchmarks.measure import Row, peer, race
+from benchmarks.measure import Row, image_file, peer, race
 from manifast.graphs import mean_sq_distance
 
 
-def compare_embeddings(threads: int) -> list[Row]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        parts = (eigenmaps, local_methods, scaling_and_walks, isomaps, transforms)
-        return [*(row for part in parts for row in part(threads)), lgrm(threads)]
-
-
-def eigenmaps(threads: int) -> list[Row]:
-    rows = []
-    cases: list[tuple[str, Any, int, float]] = [
+def eigenmaps_rolls(threads: int) -> list[Row]:
+    cases = [
         ("Swiss roll 5000", make_swiss_roll(5000, random_state=0)[0], 2, 2.0),
         ("Swiss roll 50,000", make_swiss_roll(50_000, random_state=0)[0], 2, 2.0),
-        ("digits", load_digits().data, 10, 2.0),
-        ("mnist10k", mnist(), 2, 3.0),
     ]
+    return _eigenmaps(cases, threads)
+
+
+def eigenmaps_images(threads: int) -> list[Row]:
+    cases = [("digits", load_digits().data, 10, 2.0)]
+    file = image_file("mnist10k")
+    if file is not None:
+        cases.append(("mnist10k", np.load(file)["images"].reshape(10_000, -1) / 255.0, 2, 3.0))
+    return _eigenmaps(cases, threads)
+
+
+def _eigenmaps(cases: list[tuple[str, Any, int, float]], threads: int) -> list[Row]:
+    rows = []
     for name, X, d, bar in cases:
-        if X is None:
-            continue
+        beta = mean_sq_distance(X)
         for solver in ("arpack", "amg"):
             theirs: Callable[[], Any] | None = None
             if solver == "arpack" or peer("pyamg") is not None:
-                theirs = _sklearn_eigenmaps(X, d, solver)
+                theirs = _sklearn_eigenmaps(X, d, solver, beta)
             rows.append(
                 race(
                     f"LaplacianEigenmaps, {name}, k = 10, d = {d}",
                     threads,
-                    lambda X=X, d=d: manifast.LaplacianEigenmaps(d, n_neighbors=10).fit(X),
+                    lambda X=X, d=d, beta=beta: manifast.LaplacianEigenmaps(d, n_neighbors=10, beta=beta).fit(X),
                     f"scikit-learn kneighbors_graph + SpectralEmbedding, {solver}",
                     theirs,
                     bar=bar,
@@ -60,9 +59,7 @@ def eigenmaps(threads: int) -> list[Row]:
     return rows
 
 
-def _sklearn_eigenmaps(X: Any, d: int, solver: str) -> Callable[[], Any]:
-    beta = mean_sq_distance(X)
-
+def _sklearn_eigenmaps(X: Any, d: int, solver: str, beta: float) -> Callable[[], Any]:
     def fit() -> Any:
         graph = kneighbors_graph(X, 10, mode="distance")
         graph = graph.maximum(graph.T)
@@ -255,22 +252,23 @@ def plain_lgrm(X: Any, k: int, mu: float, gamma: float, sigma: float, d: int) ->
 
 
 def transforms(threads: int) -> list[Row]:
-    X, new = make_swiss_roll(1000, random_state=0)[0], make_swiss_roll(10_000, random_state=1)[0]
     rows = []
-    for ours, theirs, bar in (
-        (manifast.LocallyLinearEmbedding(2, n_neighbors=10), SkLLE(n_components=2, n_neighbors=10), 8.0),
-        (manifast.Isomap(2, n_neighbors=10), SkIsomap(n_components=2, n_neighbors=10), 4.0),
+    for name, n, new_rows, bar in (
+        ("LocallyLinearEmbedding", 1000, 10_000, 8.0),
+        ("Isomap", 1000, 10_000, 4.0),
+        ("Isomap", 4000, 1000, 10.0),
     ):
-        ours.fit(X)
-        theirs.fit(X)
+        X, new = make_swiss_roll(n, random_state=0)[0], make_swiss_roll(new_rows, random_state=1)[0]
+        ours = getattr(manifast, name)(2, n_neighbors=10).fit(X)
+        theirs = {"Isomap": SkIsomap, "LocallyLinearEmbedding": SkLLE}[name](n_components=2, n_neighbors=10).fit(X)
         signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
         rows.append(
             race(
-                f"{type(ours).__name__}.transform, 10,000 rows, n = 1000, k = 10",
+                f"{name}.transform, {new_rows:,} rows, n = {n}, k = 10",
                 threads,
-                lambda ours=ours, signs=signs: ours.transform(new) * signs,
-                f"scikit-learn {type(theirs).__name__}.transform",
-                lambda theirs=theirs: theirs.transform(new),
+                lambda ours=ours, signs=signs, new=new: ours.transform(new) * signs,
+                f"scikit-learn {name}.transform",
+                lambda theirs=theirs, new=new: theirs.transform(new),
                 bar=bar,
                 tolerance=1e-4,
             )
@@ -278,7 +276,4 @@ def transforms(threads: int) -> list[Row]:
     return rows
 
 
-def mnist() -> Any:
-    folder = os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data"
-    file = Path(folder) / "mnist10k.npz"
-    return np.load(file)["images"].reshape(10_000, -1) / 255.0 if file.exists() else None
+COMPARISONS = (eigenmaps_rolls, eigenmaps_images, local_methods, scaling_and_walks, isomaps, lgrm, transforms)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
 from time import perf_counter
 from typing import Any
 
@@ -18,12 +17,6 @@ from manifast import FME, GFHF, LGC
 from manifast.graphs import knn_graph
 
 RESIDUAL = 1e-6
-
-
-def compare_propagation(threads: int) -> list[Row]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [spreading(threads), harmonic(threads), large_fme(threads), small_fme(threads)]
 
 
 def swiss_roll(n: int, labels: int) -> tuple[Any, Any, Any]:
@@ -88,7 +81,7 @@ def clusters(n: int, p: int, labels: int) -> tuple[Any, Any]:
 
 
 MEMORY = """
-from benchmarks.peers_propagation import clusters
+from benchmarks.peers.propagation import clusters
 from manifast import FME
 X, some = clusters(50_000, 100, 500)
 FME().fit(X, some)
@@ -125,7 +118,7 @@ def small_fme(threads: int) -> Row:
     return race(
         "FME linear, 2000 x 100, 100 labels",
         threads,
-        lambda: FME().fit(X, some).scores_,
+        lambda: FME(beta="mean").fit(X, some).scores_,
         "plain NumPy",
         lambda: plain_fme(X, some),
         bar=20.0,
@@ -154,3 +147,6 @@ def _seconds(call: Any) -> float:
     start = perf_counter()
     call()
     return perf_counter() - start
+
+
+COMPARISONS = (spreading, harmonic, large_fme, small_fme)

@@ -12,10 +12,6 @@ from manifast.kernels import knn
 K = 10
 
 
-def compare_knn(threads: int) -> list[Row]:
-    return [*_faiss(threads), *_scikit_learn(threads)]
-
-
 def _normal(seed: int, rows: int, p: int, dtype: str) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, p)).astype(dtype)
 
@@ -44,7 +40,7 @@ def _rank_difference(data: np.ndarray, queries: np.ndarray) -> Any:
     return difference
 
 
-def _faiss(threads: int) -> list[Row]:
+def flat_index(threads: int) -> list[Row]:
     faiss = peer("faiss")
     rows = []
     for p, self_bar, bar in [(64, 3.0, 1.4), (784, 2.1, 1.05)]:
@@ -67,13 +63,13 @@ def _faiss(threads: int) -> list[Row]:
                     bar=wanted,
                     difference=_rank_difference(data, points),
                     tolerance=1e-5,
-                    budget=25.0,
+                    budget=12.0,
                 )
             )
     return rows
 
 
-def _scikit_learn(threads: int) -> list[Row]:
+def brute_force(threads: int) -> list[Row]:
     from sklearn.neighbors import NearestNeighbors
 
     rows = []
@@ -94,3 +90,6 @@ def _scikit_learn(threads: int) -> list[Row]:
             )
         )
     return rows
+
+
+COMPARISONS = (flat_index, brute_force)

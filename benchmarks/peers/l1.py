@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from scipy.optimize import linprog
 from sklearn.linear_model import lars_path
 
-from benchmarks.measure import Row, limited, peer, race
+from benchmarks.measure import Row, image_file, limited, peer, race
 from manifast.kernels import l1_code
 
 PLAIN_SAMPLES = 100  # a plain dictionary takes ten times as long
 
 
-YALE = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "yaleb.npz"
-KIND = "faces" if YALE.exists() else "low-rank samples"
+YALE = image_file("yaleb")
+KIND = "low-rank samples" if YALE is None else "faces"
 
 
 def faces():
     """Yale B labels 10-37, randomly projected to 200 dimensions, unit norm, 1241 atoms; low-rank data where missing."""
     rng = np.random.default_rng(0)
-    if KIND == "faces":
+    if YALE is not None:
         with np.load(YALE) as file:
             images = file["images"][(file["labels"] >= 10) & (file["labels"] <= 37)]
         data = images.reshape(len(images), -1).astype(float)
@@ -36,14 +34,6 @@ def faces():
     return np.ascontiguousarray(data[order[:1241]]), np.ascontiguousarray(data[order[1241:]])
 
 
-def compare_l1(threads: int) -> list[Row]:
-    D, X = faces()
-    rows = [*_spams(D, X, threads), *_exact_peers(D, X, threads)]
-    if threads > 1:
-        rows += _itself(D, X, threads)
-    return rows
-
-
 def _total(codes, errors=None) -> np.ndarray:
     return np.abs(codes).sum(axis=1) + (0 if errors is None else np.abs(errors).sum(axis=1))
 
@@ -52,8 +42,9 @@ def _lasso(codes: np.ndarray, X: np.ndarray, atoms: np.ndarray, lam: float = 1e-
     return ((X - codes @ atoms) ** 2).sum(axis=1) / 2 + lam * np.abs(codes).sum(axis=1)
 
 
-def _spams(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
+def batches(threads: int) -> list[Row]:
     """The whole batch at once. SPAMS stops at lam = 1e-5 where we go on to 0; the objectives compared are at 1e-5."""
+    D, X = faces()
     spams = peer("spams")
     rows = []
     for name, atoms, errors, samples, bar in [
@@ -87,8 +78,9 @@ def _spams(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
     return rows
 
 
-def _exact_peers(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
+def exact_solvers(threads: int) -> list[Row]:
     """Solvers that take one sample at a time and go to 0: a few samples of theirs against our batch, per sample."""
+    D, X = faces()
     both = np.vstack([D, np.eye(X.shape[1])])
     signed = np.hstack([both.T, -both.T])
 
@@ -124,24 +116,10 @@ def _exact_peers(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
     return rows
 
 
-def _itself(D: np.ndarray, X: np.ndarray, threads: int) -> list[Row]:
-    return [
-        race(
-            f"l1_code {name}, {len(samples)} {KIND}: {threads} threads",
-            threads,
-            lambda samples=samples, errors=errors: l1_code(samples, D, errors=errors, n_threads=threads),
-            "itself on 1 thread",
-            lambda samples=samples, errors=errors: l1_code(samples, D, errors=errors, n_threads=1),
-            bar=0.9 * threads,
-            difference=lambda ours, alone: float(np.abs((ours[0] - alone[0]).toarray()).max()),
-            tolerance=0.0,
-            budget=15.0,
-        )
-        for name, errors, samples in [("with errors", True, X), ("plain dictionary", False, X[:PLAIN_SAMPLES])]
-    ]
-
-
 def _seconds(call) -> float:
     start = perf_counter()
     call()
     return perf_counter() - start
+
+
+COMPARISONS = (batches, exact_solvers)

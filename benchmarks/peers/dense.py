@@ -11,15 +11,11 @@ from manifast import kernels
 from manifast._kernels import affine_product
 
 
-def compare_dense(threads: int) -> list[Row]:
-    return [*_distances(threads), *_gaussians(threads), *_affine(threads)]
-
-
 def _normal(seed: int, *shape: int, dtype: str = "float64") -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-def _distances(threads: int) -> list[Row]:
+def distances(threads: int) -> list[Row]:
     rows = []
     n = 3000
     for dtype, p, self_bar, bar in [
@@ -67,7 +63,7 @@ def _distances(threads: int) -> list[Row]:
     return rows
 
 
-def _gaussians(threads: int) -> list[Row]:
+def gaussians(threads: int) -> list[Row]:
     X, Y = _normal(0, 3000, 64), _normal(1, 3000, 64)
     rows = [
         race(
@@ -99,7 +95,7 @@ def _gaussians(threads: int) -> list[Row]:
     return rows
 
 
-def _affine(threads: int) -> list[Row]:
+def affine(threads: int) -> list[Row]:
     rows = []
     for dtype, tolerance in [("float64", 1e-13), ("float32", 1e-5)]:
         X, W, b = (_normal(i, *shape, dtype=dtype) for i, shape in enumerate([(10_000, 200), (200, 20), (20,)]))
@@ -116,3 +112,6 @@ def _affine(threads: int) -> list[Row]:
             )
         )
     return rows
+
+
+COMPARISONS = (distances, gaussians, affine)

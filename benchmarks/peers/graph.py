@@ -7,18 +7,14 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian as csgraph_laplacian
 from scipy.spatial import cKDTree
 
-from benchmarks.bench_graph import points, tree
+from benchmarks.asv_suites.bench_graph import points, tree
 from benchmarks.measure import Row, race
 from manifast.kernels import knn, laplacian, neighbor_graph
 
 N, K = 200_000, 10
 
 
-def compare_graph(threads: int) -> list[Row]:
-    return [*_tree(threads), *_graph(threads)]
-
-
-def _tree(threads: int) -> list[Row]:
+def kd_tree(threads: int) -> list[Row]:
     rows = []
     for kind, p, bar in [("normal", 3, 1.0), ("normal", 2, None), ("normal", 5, None), ("roll", 3, None)]:
         X = points(kind, N, p)
@@ -46,7 +42,7 @@ def _tree(threads: int) -> list[Row]:
     return rows
 
 
-def _graph(threads: int) -> list[Row]:
+def graph_and_laplacian(threads: int) -> list[Row]:
     distances, indices = tree(points("normal", N, 3), K, threads)
     beta = float(np.mean(distances**2))
 
@@ -77,3 +73,6 @@ def _graph(threads: int) -> list[Row]:
         )
         for name, normalization in [("plain", None), ("symmetric", "sym"), ("random-walk", "rw")]
     ]
+
+
+COMPARISONS = (kd_tree, graph_and_laplacian)

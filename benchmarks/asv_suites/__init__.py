@@ -1,0 +1,1 @@
+"""Suites of asv, which follow our own history."""

@@ -1,0 +1,203 @@
+"""The tables of the documentation, in Markdown, from the JSON files in benchmarks/results.
+
+    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, readme.md
+    python benchmarks/tables.py --check    # exit with 1 where a table is not what the files give
+
+Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py) and run this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.growth import slope
+from benchmarks.results import FOLDER, read
+
+TABLES = Path(__file__).resolve().parents[1] / "docs" / "_tables"
+
+PARTS = {
+    "dense": "Distances, Gaussian kernels, affine products",
+    "knn": "Exact neighbours by brute force",
+    "graph": "Neighbours by kd-tree, graphs and Laplacians",
+    "l1": "Sparse codes",
+    "embeddings": "Embeddings",
+    "extensions": "Maps for new rows",
+    "supervised": "NSSE",
+    "semisupervised": "Elastic embedding",
+    "propagation": "Label propagation",
+    "metrics": "Quality of embeddings",
+    "threads": "Several threads against one",
+}
+# The ten rows of README: the beginning of the work's name and of the peer's.
+README = (
+    ("knn self float32 20,000 x 64", "faiss"),
+    ("sq_distances(X, Y) float64 3000 x 3000, p = 64", "scikit-learn"),
+    ("rbf_apply float64 (m, n, p, d) = (200000, 1000, 3, 2)", "scikit-learn"),
+    ("l1_code with errors, ", "SPAMS"),
+    ("LaplacianEigenmaps, Swiss roll 50,000", "scikit-learn kneighbors_graph + SpectralEmbedding, amg"),
+    ("LocallyLinearEmbedding, standard", "scikit-learn"),
+    ("LocallyLinearEmbedding, ltsa", "scikit-learn"),
+    ("Isomap, Swiss roll 5000, k = 10", "scikit-learn"),
+    ("Isomap.transform, 1,000 rows, n = 4000", "scikit-learn"),
+    ("NSSE, Extended Yale, N = 840", "literal"),
+)
+
+
+def markdown(head: list[str], align: str, rows: list[list[str]]) -> str:
+    """A table; `align` has l or r for every column."""
+    rule = ["---" if side == "l" else "--:" for side in align]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
+
+
+def seconds(value: float | None) -> str:
+    """Three digits in the unit that fits."""
+    if value is None:
+        return ""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if value * factor >= 1 or unit == "µs":
+            return f"{value * factor:.{max(0, 2 - len(str(int(value * factor))) + 1)}f} {unit}"
+    raise AssertionError
+
+
+def times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}×" if value < 20 else f"{value:.0f}×"
+
+
+def about(machine: dict[str, str]) -> str:
+    """A paragraph that says where the figures come from."""
+    skipped = ("processor", "cores", "instruction set", "system")
+    versions = ", ".join(f"{name} {value}" for name, value in machine.items() if name not in skipped)
+    return (
+        f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, instruction set "
+        f"{machine['instruction set']}. Versions: {versions}."
+    )
+
+
+def peers() -> str:
+    """One table per part. A row that misses its bar or whose results differ says so."""
+    content = read(FOLDER / "peers.json")
+    blocks = [about(content["machine"])]
+    for part, caption in PARTS.items():
+        rows = [row for row in content["rows"] if row["comparison"].partition(".")[0] == part]
+        if not rows:
+            continue
+        body = [
+            [
+                row["work"], str(row["threads"]), seconds(row["seconds"]), row["peer"], seconds(row["peer_seconds"]),
+                times(row["ratio"]), times(row["bar"]), "yes" if row["agreed"] else "**no**",
+                ("**missed** " if missed(row) else "") + row["note"],
+            ]
+            for row in sorted(rows, key=lambda row: row["threads"])
+        ]  # fmt: skip
+        head = ["work", "threads", "manifast", "peer", "peer's time", "ratio", "bar", "agreed", "note"]
+        blocks.append(f"**{caption}**\n\n{markdown(head, 'lrrlrrrll', body)}")
+    barred = [row for row in content["rows"] if row["bar"] is not None]
+    reached = sum(not missed(row) for row in barred)
+    blocks.append(f"{reached} of {len(barred)} bars are reached.")
+    return "\n\n".join(blocks)
+
+
+def missed(row: dict[str, Any]) -> bool:
+    return row["bar"] is not None and (row["ratio"] is None or row["ratio"] < row["bar"] or not row["agreed"])
+
+
+def readme() -> str:
+    """Ten rows for README: one thread, and the ratio on two beside it."""
+    rows = read(FOLDER / "peers.json")["rows"]
+    body = []
+    for work, peer in README:
+        found = [row for row in rows if row["work"].startswith(work) and row["peer"].startswith(peer)]
+        one, two = (next((row for row in found if row["threads"] == count), None) for count in (1, 2))
+        if one is not None:
+            both = [times(one["ratio"]), "" if two is None else times(two["ratio"])]
+            body.append([one["work"], one["peer"], seconds(one["seconds"]), seconds(one["peer_seconds"]), *both])
+    head = ["work", "peer", "manifast, 1 thread", "peer", "ratio", "ratio, 2 threads"]
+    return markdown(head, "llrrrr", body)
+
+
+def roofline() -> str:
+    """What the machine allows, then each kernel's part of it."""
+    content = read(FOLDER / "roofline.json")
+    lines = [about(content["machine"]), ""]
+    for peak in content.get("peaks", []):
+        rates = ", ".join(f"{dtype} {rate / 1e9:.0f} GFlop/s" for dtype, rate in peak["flops per second"].items())
+        moved = peak["bytes per second"] / 1e9
+        lines.append(f"* {peak['threads']} thread(s): {rates} ({peak['found by']}), copies {moved:.1f} GB/s")
+    body = [
+        [
+            row["name"], row["dtype"], str(row["threads"]), f"{row['flops'] / 1e9:.2f}", f"{row['bytes'] / 1e6:.1f}",
+            seconds(row["seconds"]), f"{row['flops'] / row['seconds'] / 1e9:.1f}",
+            f"{row['bytes'] / row['seconds'] / 1e9:.1f}", row["bound_by"], f"{row['percent']:.0f} %",
+        ]
+        for row in content["rows"]
+    ]  # fmt: skip
+    head = ["kernel", "dtype", "threads", "GFlop", "MB", "time", "GFlop/s", "GB/s", "bound by", "of the bound"]
+    return "\n".join([*lines, "", markdown(head, "llrrrrrrlr", body)])
+
+
+def growth() -> str:
+    """Fit, transform of 1000 rows and memory over the number of rows, with slopes."""
+    content = read(FOLDER / "growth.json")
+    rows = content["rows"]
+    sizes = sorted({row["n"] for row in rows})
+    cases = list(dict.fromkeys((row["estimator"], row["data"]) for row in rows))
+    blocks = [about(content["machine"])]
+
+    def megabytes(value: float) -> str:
+        return f"{value / 1e6:,.0f} MB"
+
+    for caption, key, show in (
+        ("Time of `fit`", "fit_seconds", seconds),
+        ("Time of `transform` or `predict` of 1000 new rows", "transform_seconds", seconds),
+        ("Growth of the peak memory in `fit`", "fit_bytes", megabytes),
+    ):
+        body = []
+        for name, kind in cases:
+            own = sorted((row for row in rows if (row["estimator"], row["data"]) == (name, kind)), key=lambda r: r["n"])
+            by_size = {row["n"]: show(row[key]) if key in row else row["note"] for row in own}
+            exponent = slope(own, key)
+            cells = [by_size.get(n, "") for n in sizes]
+            body.append([name, kind, *cells, "" if exponent is None else f"{exponent:.2f}"])
+        head = ["estimator", "data", *(f"n = {n:,}" for n in sizes), "slope"]
+        blocks.append(f"**{caption}**\n\n{markdown(head, 'll' + 'r' * (len(sizes) + 1), body)}")
+    return "\n\n".join(blocks)
+
+
+MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
+    "peers.md": ("peers.json", peers),
+    "readme.md": ("peers.json", readme),
+    "roofline.md": ("roofline.json", roofline),
+    "growth.md": ("growth.json", growth),
+}
+
+
+def made() -> dict[str, str]:
+    """The text of every table whose results are there."""
+    return {name: maker() + "\n" for name, (file, maker) in MAKERS.items() if (FOLDER / file).exists()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the tables of the documentation from the measured results.")
+    parser.add_argument("--check", action="store_true", help="only tell whether they are up to date")
+    options = parser.parse_args()
+    stale = []
+    for name, text in made().items():
+        file = TABLES / name
+        if file.exists() and file.read_text() == text:
+            continue
+        stale.append(name)
+        if not options.check:
+            TABLES.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    print(f"{'out of date' if options.check else 'written'}: {', '.join(stale) or 'nothing'}")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
