@@ -152,7 +152,8 @@ class NeighborMean:
 
     @classmethod
     def of(cls, rows: Any, images: Array, n_neighbors: int | None, width: Any, **others: Any) -> NeighborMean:
-        """The map with one width for all rows, or an array with the root of each row's."""
+        """The map of training rows with one width for all, or an array with the root of each row's."""
+        rows = kept_rows(rows, others.get("metric", "euclidean"))
         if isinstance(width, np.ndarray):
             return cls(rows, images, n_neighbors, 1.0, roots=width, **others)
         return cls(rows, images, n_neighbors, width, **others)
@@ -520,6 +521,11 @@ MAPS: dict[str, Any] = {
         AffinityMean,
     )
 }
+
+
+def kept_rows(X: Any, metric: str) -> Any:
+    """What a map keeps of its training rows: nothing of a matrix of distances."""
+    return None if metric == "precomputed" else X
 
 
 def _parts_of_rows(rows: Any) -> dict[str, Array]:
