@@ -16,7 +16,7 @@ from manifast._neighbors import given_lists, search_neighbors
 from manifast._progress import stage, stages
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
-from manifast._widths import NEAREST, is_local
+from manifast._widths import is_local
 from manifast.graphs import Distances, bridges_between, distances_of, graph_of_lists, joined, l1_graph, n_components_of
 
 # What components of a graph mean where labels or paths decide, not eigenvectors of its Laplacian.
@@ -157,13 +157,13 @@ class GraphChoice:
         k = rows.neighbor_count(self._count(rows))
         beta = "local" if self.beta is None else self.beta
         local = self.kind == "heat" and is_local(beta)
-        reach = max(k, min(NEAREST, rows.n - 1)) if local and rows.metric != "precomputed" else k
         if not is_local(beta):
             beta = rows.heat_width(beta)  # refused before any work
-        distances, indices = rows.neighbors(reach, self.neighbors)
+        searched = given_lists(self.neighbors) is None
+        distances, indices = rows.neighbors(rows.distances.searched_for(k) if local else k, self.neighbors)
         distances = distances.astype(rows.X.dtype, copy=False)
-        width = rows.distances.heat_width(beta, distances)
-        if self.neighbors is None:
+        width = rows.distances.heat_width(beta, () if searched and not rows.distances.all_known else distances)
+        if searched:
             distances, indices = distances[:, :k], indices[:, :k]
         if self.kind == "binary":
             return graph_of_lists(distances, indices, "binary", None, self.mode), width

@@ -213,13 +213,10 @@ class NeighborMean:
         if self.roots is None:
             return self._distances.nearest_to(X, k)
         # A training row finds itself first, so that it takes one more to see the same five others.
-        reach = k if self.metric == "precomputed" else min(max(k, NEAREST + 1), len(self.images))
-        distances, neighbors = self._distances.nearest_to(X, reach)
-        own = root_widths(distances[:, : NEAREST + 1])
-        near = self.roots[neighbors]
+        distances, neighbors, shortest = self._distances.nearest_and_more(X, k, NEAREST + 1)
+        own, near = root_widths(shortest), self.roots[neighbors]
         own = np.where(own > 0, own, near[:, 0])
-        wide = distances[:, :k].astype(np.float64)
-        return wide / (np.sqrt(own)[:, None] * np.sqrt(near[:, :k])), np.ascontiguousarray(neighbors[:, :k])
+        return distances.astype(np.float64) / (np.sqrt(own)[:, None] * np.sqrt(near)), neighbors
 
 
 @dataclass(frozen=True)

@@ -152,3 +152,12 @@ def test_a_long_exact_search_says_so(monkeypatch, capsys):
 
 def test_durations():
     assert _neighbors._duration(59.6) == "60 s" and _neighbors._duration(600) == "10 min"
+
+
+def test_few_approximate_neighbours_have_the_widths_of_five(rng):
+    """Five are searched for the widths of rows, but only the edges to `n_neighbors` of them are kept."""
+    X = rng.standard_normal((300, 12))
+    exact = LaplacianEigenmaps(1, n_neighbors=3).fit(X)
+    close = LaplacianEigenmaps(1, n_neighbors=3, neighbors="approximate").fit(X)
+    assert close.graph_recall_ == 1.0
+    np.testing.assert_array_equal(close.affinity_matrix_.toarray(), exact.affinity_matrix_.toarray())
