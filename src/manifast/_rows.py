@@ -131,6 +131,16 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
     return distances, np.ascontiguousarray(indices, dtype=np.int64)
 
 
+_NOT_OF_NEIGHBORS = {"full": "a full graph, which joins all rows", "l1": "the graph of sparse codes"}
+
+
+def refuse_neighbors(given: Any, graph: str) -> None:
+    """Refuse neighbours, or a way to search for them, where a graph has no use for either."""
+    if given is not None and not (isinstance(given, str) and given == "auto"):
+        came = repr(given) if isinstance(given, str) else "lists of neighbours"
+        raise ValueError(f"neighbors must be None or 'auto' for {graph}. Got {came}: use a graph of neighbours.")
+
+
 @dataclass(frozen=True)
 class GraphChoice:
     """Parameters of a graph of rows: neighbour graphs ("heat", "binary"), "full" or "l1"."""
@@ -146,6 +156,8 @@ class GraphChoice:
 
     def weights(self, rows: Rows) -> tuple[Any, Any]:
         """The graph as it comes, and the width of its heat weights: one, or an array with the root of each row's."""
+        if self.kind in _NOT_OF_NEIGHBORS:
+            refuse_neighbors(self.neighbors, _NOT_OF_NEIGHBORS[self.kind])
         if self.kind == "l1":
             with stage(f"graph of sparse codes of {rows.n} rows"):
                 return l1_graph(rows.features, verbose=stages()), 1.0

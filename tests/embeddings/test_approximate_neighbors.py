@@ -18,8 +18,9 @@ from manifast import (
     LocallyLinearEmbedding,
     _neighbors,
 )
+from manifast.graphs import full_graph
 from manifast.graphs.distances import Euclidean
-from manifast.kernels import approximate_knn
+from manifast.kernels import approximate_knn, knn
 
 
 def roll(n=3000, p=12):
@@ -108,6 +109,31 @@ def test_bad_choice():
     for model in (LaplacianEigenmaps(neighbors="fast"), LTSA(neighbors="fast"), Isomap(neighbors="fast")):
         with pytest.raises(ValueError, match=r"neighbors must be None, 'approximate', 'auto' or a pair .*Got 'fast'"):
             model.fit(X)
+
+
+@pytest.mark.parametrize("neighbors", ["approximate", "lists"])
+def test_graphs_without_neighbours(neighbors):
+    """Neighbours are refused where a graph would not use them; "auto" leaves the choice to the method."""
+    X = roll(60)
+    y = np.where(np.arange(60) < 10, np.arange(60) % 2, -1)
+    lists = knn(X, 5)
+    given = {"neighbors": lists if neighbors == "lists" else neighbors}
+    W = full_graph(X)
+    cases = [
+        (LaplacianEigenmaps(affinity="full", **given), X, None, "a full graph, which joins all rows"),
+        (LaplacianEigenmaps(affinity="l1", **given), X, None, "the graph of sparse codes"),
+        (LaplacianEigenmaps(affinity="precomputed", **given), W, None, "a graph that is given"),
+        (GFHF(graph="full", **given), X, y, "a full graph"),
+        (GFHF(graph="precomputed", **given), W, y, "a graph that is given"),
+        (ElasticEmbedding(graph="full", **given), X, y, "a full graph"),
+        (ElasticEmbedding(graph=W, **given), X, y, "a graph that is given"),
+    ]
+    if neighbors == "approximate":  # lists make a graph of neighbours
+        cases.append((DiffusionMaps(**given), X, None, "a full graph"))
+    for model, rows, labels, graph in cases:
+        with pytest.raises(ValueError, match=f"neighbors must be None or 'auto' for {graph}.*use a graph of neighbours"):
+            model.fit(rows, labels)
+    assert not hasattr(DiffusionMaps(neighbors="auto").fit(X), "graph_recall_")
 
 
 def test_sparse_rows():
