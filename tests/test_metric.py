@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import oracles
@@ -14,6 +15,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import (
     KNeighborsClassifier,
     KNeighborsTransformer,
+    NearestNeighbors,
     RadiusNeighborsTransformer,
     kneighbors_graph,
     radius_neighbors_graph,
@@ -599,3 +601,51 @@ def test_radius_neighbours_graph_as_input(rng):
     g = radius_neighbors_graph(X, 0.4, mode="distance")
     model = Isomap(n_neighbors=None, radius=0.4, metric="precomputed").fit(g)
     np.testing.assert_allclose(model.embedding_, Isomap(n_neighbors=None, radius=0.4).fit(X).embedding_, atol=1e-8)
+
+
+@pytest.mark.parametrize("stored", [1, 3, 9])
+def test_local_widths_of_few_stored_distances(rng, stored):
+    """Widths are from the five nearest that a row stores, or from as many as there are."""
+    X, new = rng.standard_normal((40, 3)), rng.standard_normal((7, 3))
+    D, Y = euclidean_distances(X), X[:, :2]
+    S, T = kneighbors_graph(X, stored, mode="distance"), NearestNeighbors(n_neighbors=stored).fit(X)
+    near = np.sort(np.where(np.eye(40, dtype=bool), np.inf, D), axis=1)[:, : min(stored, 5)]
+    beta = np.square(near).mean(axis=1) / 4
+    edges = np.minimum(*(np.where(M > 0, M, np.inf) for M in (S.toarray(), S.toarray().T)))
+    radius = 0.9
+    with np.errstate(over="ignore"):
+        heat = np.exp(-np.minimum(np.square(edges) / np.sqrt(np.outer(beta, beta)), 30.0))
+    expected = np.where(edges <= radius, heat, 0.0)
+    np.testing.assert_allclose(radius_graph(S, radius, metric="precomputed").toarray(), expected, atol=1e-12)
+
+    E = T.kneighbors_graph(new, mode="distance")
+    for extension in (LatentVariable(1, "local", "precomputed"), Nystrom(1, "local", metric="precomputed")):
+        mapped = extension.fit(S, Y)
+        np.testing.assert_allclose(mapped.beta_, beta, rtol=1e-12)
+        assert np.isfinite(mapped.predict(E)).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_local_widths_are_the_same_however_distances_come(rng, k):
+    X, new = rng.standard_normal((60, 3)), rng.standard_normal((9, 3))
+    D, E = euclidean_distances(X), euclidean_distances(new, X)
+    stored = kneighbors_graph(X, 7, mode="distance")
+    new_stored = NearestNeighbors(n_neighbors=8).fit(X).kneighbors_graph(new, mode="distance")
+    plain = knn_graph(X, k).toarray()
+    for other in (D, stored):
+        np.testing.assert_allclose(knn_graph(other, k, metric="precomputed").toarray(), plain, atol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the graph falls apart
+        for kind in (LaplacianEigenmaps, DiffusionMaps):
+            model = kind(2, n_neighbors=k, connect=False)
+            rows = clone(model).fit(X)
+            for at_fit, at_transform in ((D, E), (stored, new_stored)):
+                given = clone(model).set_params(metric="precomputed").fit(at_fit)
+                width, own = (m._source.width for m in (given, rows))
+                np.testing.assert_allclose(width, own, rtol=1e-12)
+                assert given.transform(at_transform).shape == (9, 2)
+        Y = X[:, :2]
+        means = LatentVariable(k, "local").fit(X, Y).predict(new)
+        for at_fit, at_transform in ((D, E), (stored, new_stored)):
+            given = LatentVariable(k, "local", "precomputed").fit(at_fit, Y)
+            np.testing.assert_allclose(given.predict(at_transform), means, atol=1e-12)

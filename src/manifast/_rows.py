@@ -16,7 +16,7 @@ from manifast._neighbors import given_lists, search_neighbors
 from manifast._progress import stage, stages
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
-from manifast._widths import NEAREST, is_local
+from manifast._widths import is_local
 from manifast.graphs import Distances, bridges_between, distances_of, graph_of_lists, joined, l1_graph, n_components_of
 
 # What components of a graph mean where labels or paths decide, not eigenvectors of its Laplacian.
@@ -131,6 +131,16 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
     return distances, np.ascontiguousarray(indices, dtype=np.int64)
 
 
+_NOT_OF_NEIGHBORS = {"full": "a full graph, which joins all rows", "l1": "the graph of sparse codes"}
+
+
+def refuse_neighbors(given: Any, graph: str) -> None:
+    """Refuse neighbours, or a way to search for them, where a graph has no use for either."""
+    if given is not None and not (isinstance(given, str) and given == "auto"):
+        came = repr(given) if isinstance(given, str) else "lists of neighbours"
+        raise ValueError(f"neighbors must be None or 'auto' for {graph}. Got {came}: use a graph of neighbours.")
+
+
 @dataclass(frozen=True)
 class GraphChoice:
     """Parameters of a graph of rows: neighbour graphs ("heat", "binary"), "full" or "l1"."""
@@ -146,6 +156,8 @@ class GraphChoice:
 
     def weights(self, rows: Rows) -> tuple[Any, Any]:
         """The graph as it comes, and the width of its heat weights: one, or an array with the root of each row's."""
+        if self.kind in _NOT_OF_NEIGHBORS:
+            refuse_neighbors(self.neighbors, _NOT_OF_NEIGHBORS[self.kind])
         if self.kind == "l1":
             with stage(f"graph of sparse codes of {rows.n} rows"):
                 return l1_graph(rows.features, verbose=stages()), 1.0
@@ -157,13 +169,13 @@ class GraphChoice:
         k = rows.neighbor_count(self._count(rows))
         beta = "local" if self.beta is None else self.beta
         local = self.kind == "heat" and is_local(beta)
-        reach = max(k, min(NEAREST, rows.n - 1)) if local and rows.metric != "precomputed" else k
         if not is_local(beta):
             beta = rows.heat_width(beta)  # refused before any work
-        distances, indices = rows.neighbors(reach, self.neighbors)
+        searched = given_lists(self.neighbors) is None
+        distances, indices = rows.neighbors(rows.distances.searched_for(k) if local else k, self.neighbors)
         distances = distances.astype(rows.X.dtype, copy=False)
-        width = rows.distances.heat_width(beta, distances)
-        if self.neighbors is None:
+        width = rows.distances.heat_width(beta, () if searched and not rows.distances.all_known else distances)
+        if searched:
             distances, indices = distances[:, :k], indices[:, :k]
         if self.kind == "binary":
             return graph_of_lists(distances, indices, "binary", None, self.mode), width

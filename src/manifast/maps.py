@@ -152,7 +152,8 @@ class NeighborMean:
 
     @classmethod
     def of(cls, rows: Any, images: Array, n_neighbors: int | None, width: Any, **others: Any) -> NeighborMean:
-        """The map with one width for all rows, or an array with the root of each row's."""
+        """The map of training rows with one width for all, or an array with the root of each row's."""
+        rows = kept_rows(rows, others.get("metric", "euclidean"))
         if isinstance(width, np.ndarray):
             return cls(rows, images, n_neighbors, 1.0, roots=width, **others)
         return cls(rows, images, n_neighbors, width, **others)
@@ -212,13 +213,10 @@ class NeighborMean:
         if self.roots is None:
             return self._distances.nearest_to(X, k)
         # A training row finds itself first, so that it takes one more to see the same five others.
-        reach = k if self.metric == "precomputed" else min(max(k, NEAREST + 1), len(self.images))
-        distances, neighbors = self._distances.nearest_to(X, reach)
-        own = root_widths(distances[:, : NEAREST + 1])
-        near = self.roots[neighbors]
+        distances, neighbors, shortest = self._distances.nearest_and_more(X, k, NEAREST + 1)
+        own, near = root_widths(shortest), self.roots[neighbors]
         own = np.where(own > 0, own, near[:, 0])
-        wide = distances[:, :k].astype(np.float64)
-        return wide / (np.sqrt(own)[:, None] * np.sqrt(near[:, :k])), np.ascontiguousarray(neighbors[:, :k])
+        return distances.astype(np.float64) / (np.sqrt(own)[:, None] * np.sqrt(near)), neighbors
 
 
 @dataclass(frozen=True)
@@ -520,6 +518,11 @@ MAPS: dict[str, Any] = {
         AffinityMean,
     )
 }
+
+
+def kept_rows(X: Any, metric: str) -> Any:
+    """What a map keeps of its training rows: nothing of a matrix of distances."""
+    return None if metric == "precomputed" else X
 
 
 def _parts_of_rows(rows: Any) -> dict[str, Array]:

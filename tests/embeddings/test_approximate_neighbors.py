@@ -18,8 +18,9 @@ from manifast import (
     LocallyLinearEmbedding,
     _neighbors,
 )
+from manifast.graphs import full_graph
 from manifast.graphs.distances import Euclidean
-from manifast.kernels import approximate_knn
+from manifast.kernels import approximate_knn, knn
 
 
 def roll(n=3000, p=12):
@@ -110,6 +111,31 @@ def test_bad_choice():
             model.fit(X)
 
 
+@pytest.mark.parametrize("neighbors", ["approximate", "lists"])
+def test_graphs_without_neighbours(neighbors):
+    """Neighbours are refused where a graph would not use them; "auto" leaves the choice to the method."""
+    X = roll(60)
+    y = np.where(np.arange(60) < 10, np.arange(60) % 2, -1)
+    lists = knn(X, 5)
+    given = {"neighbors": lists if neighbors == "lists" else neighbors}
+    W = full_graph(X)
+    cases = [
+        (LaplacianEigenmaps(affinity="full", **given), X, None, "a full graph, which joins all rows"),
+        (LaplacianEigenmaps(affinity="l1", **given), X, None, "the graph of sparse codes"),
+        (LaplacianEigenmaps(affinity="precomputed", **given), W, None, "a graph that is given"),
+        (GFHF(graph="full", **given), X, y, "a full graph"),
+        (GFHF(graph="precomputed", **given), W, y, "a graph that is given"),
+        (ElasticEmbedding(graph="full", **given), X, y, "a full graph"),
+        (ElasticEmbedding(graph=W, **given), X, y, "a graph that is given"),
+    ]
+    if neighbors == "approximate":  # lists make a graph of neighbours
+        cases.append((DiffusionMaps(**given), X, None, "a full graph"))
+    for model, rows, labels, graph in cases:
+        with pytest.raises(ValueError, match=f"neighbors must be None or 'auto' for {graph}.*use a graph of neighbours"):
+            model.fit(rows, labels)
+    assert not hasattr(DiffusionMaps(neighbors="auto").fit(X), "graph_recall_")
+
+
 def test_sparse_rows():
     X = sp.csr_array(np.round(np.abs(roll(300)), 1))
     with pytest.raises(ValueError, match="neighbors must not be 'approximate' for a sparse X or a matrix"):
@@ -152,3 +178,12 @@ def test_a_long_exact_search_says_so(monkeypatch, capsys):
 
 def test_durations():
     assert _neighbors._duration(59.6) == "60 s" and _neighbors._duration(600) == "10 min"
+
+
+def test_few_approximate_neighbours_have_the_widths_of_five(rng):
+    """Five are searched for the widths of rows, but only the edges to `n_neighbors` of them are kept."""
+    X = rng.standard_normal((300, 12))
+    exact = LaplacianEigenmaps(1, n_neighbors=3).fit(X)
+    close = LaplacianEigenmaps(1, n_neighbors=3, neighbors="approximate").fit(X)
+    assert close.graph_recall_ == 1.0
+    np.testing.assert_array_equal(close.affinity_matrix_.toarray(), exact.affinity_matrix_.toarray())

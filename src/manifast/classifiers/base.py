@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from manifast._dask import over_blocks
 from manifast._labels import Labels, read_labels, score_labelled
 from manifast._progress import stage, verbosity
-from manifast._rows import OF_LABELS, GraphChoice, Rows, join, without_diagonal
+from manifast._rows import OF_LABELS, GraphChoice, Rows, join, refuse_neighbors, without_diagonal
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, own, whole_or_not_at_all
 from manifast._warnings import warn
@@ -111,6 +111,8 @@ class GraphClassifier(ScoreClassifier):
     def _graph(self, X: Any) -> Any:
         """The weights in float64, without self-loops; `_width` keeps the width of heat weights of the rows."""
         self.__dict__.pop("graph_recall_", None)  # of a fit with other parameters
+        if not self._by_rows():
+            refuse_neighbors(self.neighbors, "a graph that is given")
         if not isinstance(self.graph, str):
             W = without_diagonal(given_graph(self.graph, X.shape[0]))
             self._width = heat_width(X, "local" if self.beta is None else self._in_units(self.beta, 2), distances=())

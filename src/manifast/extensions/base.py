@@ -71,10 +71,6 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_rows(self, n: int) -> None:
         """Refuse more rows than can be fitted."""
 
-    def _kept(self, X: Any) -> Any:
-        """What the map keeps of rows: nothing of a matrix of distances."""
-        return None if getattr(self, "metric", "") == "precomputed" else X
-
     @abstractmethod
     def _fit(self, X: Any, Y: Array) -> Map:
         """The map of checked rows."""

@@ -13,7 +13,7 @@ from manifast._validation import Array, as_count
 from manifast.extensions.base import Extension
 from manifast.graphs import Distances, as_radius, distances_of, from_edges, joined
 from manifast.kernels import neighbor_graph
-from manifast.maps import LandmarkMap
+from manifast.maps import LandmarkMap, kept_rows
 
 
 class LandmarkIsomap(Extension):
@@ -70,7 +70,7 @@ class LandmarkIsomap(Extension):
         projection = np.ascontiguousarray(Y64 @ np.linalg.pinv(Y64.T @ Y64, hermitian=True))
         self.n_features_in_ = X.shape[1]
         ways = np.ascontiguousarray(geodesics)
-        self.map_ = LandmarkMap(self._kept(X), ways, mean_sq, projection, k, self.radius, self.metric)
+        self.map_ = LandmarkMap(kept_rows(X, self.metric), ways, mean_sq, projection, k, self.radius, self.metric)
         return self
 
     def place(self, geodesics: Array) -> Array:

@@ -71,7 +71,7 @@ class LatentVariable(_OfNeighbors):
     def _learn(self, X: Any, Y: Array, k: int, width: Any) -> LatentVariable:
         """From a width that is known, or the roots of those of all rows."""
         self.beta_, self.n_features_in_ = public_width(width), X.shape[1]
-        self.map_ = NeighborMean.of(self._kept(X), Y, min(k, X.shape[0]), width, metric=self.metric)
+        self.map_ = NeighborMean.of(X, Y, min(k, X.shape[0]), width, metric=self.metric)
         return self
 
 
@@ -234,7 +234,7 @@ class Nystrom(_OfNeighbors):
 
     def _mean(self, X: Any, Y: Array, k: int | None, width: Any, factors: Array, *, others: bool) -> NeighborMean:
         width = width if self.weights == "heat" else np.inf
-        return NeighborMean.of(self._kept(X), Y, k, width, others=others, factors=factors, metric=self.metric)
+        return NeighborMean.of(X, Y, k, width, others=others, factors=factors, metric=self.metric)
 
 
 _LEAST_EIGENVALUE = 1e-6  # of the kernel: below, rounding of float32 distances shows in the map

@@ -56,6 +56,19 @@ class Distances(ABC):
     def nearest_to(self, X: Any, k: int) -> Lists:
         """The k nearest training rows of new rows, ties by index."""
 
+    def nearest_and_more(self, X: Any, k: int, more: int) -> tuple[Array, Array, Array]:
+        """The same, and the distances to the `more` nearest of them, ascending; 0 comes first where fewer are known."""
+        distances, indices = self.nearest_to(X, min(max(k, more), self.n))
+        return distances[:, :k], np.ascontiguousarray(indices[:, :k]), distances[:, :more]
+
+    def nearest_for_widths(self) -> Array:
+        """Distances that `local_widths` makes the width of every training row from."""
+        return self.nearest(min(NEAREST, self.n - 1))[0]
+
+    def searched_for(self, k: int) -> int:
+        """How many nearest others to search for where edges to k of them have local widths: one search finds both."""
+        return max(k, min(NEAREST, self.n - 1)) if self.all_known else k
+
     @abstractmethod
     def to(self, X: Any) -> Array:
         """All distances from new rows to training rows, float64 (m, n)."""
@@ -105,7 +118,7 @@ class Distances(ABC):
             raise ValueError(f"beta must be {known} or a positive number. Got {beta!r} instead.")
         if self.n < 2:
             return np.ones(self.n)
-        return local_widths(self.nearest(min(NEAREST, self.n - 1))[0] if np.ndim(distances) < 2 else distances)
+        return local_widths(self.nearest_for_widths() if np.ndim(distances) < 2 else distances)
 
 
 class Euclidean(Distances):
@@ -247,6 +260,14 @@ class Precomputed(Distances):
         if least < k:
             raise ValueError(f"X must hold the distances to at least {k} training rows in every row. Got {least}.")
         return _first_stored(X, k)
+
+    def nearest_and_more(self, X: Any, k: int, more: int) -> tuple[Array, Array, Array]:
+        if not is_sparse(X):
+            return super().nearest_and_more(X, k, more)
+        return *self.nearest_to(X, k), _shortest_stored(X, more)
+
+    def nearest_for_widths(self) -> Array:
+        return _shortest_stored(_off_diagonal(self._D), NEAREST) if is_sparse(self._D) else super().nearest_for_widths()
 
     def to(self, X: Any) -> Array:
         self._refuse_negative(X)
@@ -421,6 +442,18 @@ def _first_stored(stored: sp.csr_array, k: int) -> Lists:
     order = np.lexsort((stored.indices, stored.data, rows))
     taken = order[stored.indptr[:-1, None] + np.arange(k)]
     return stored.data[taken], stored.indices[taken].astype(np.int64)
+
+
+def _shortest_stored(stored: sp.csr_array, count: int) -> Array:
+    """The smallest entries that every row stores (m, count), ascending; after zeros where it stores fewer."""
+    counts = np.diff(stored.indptr)
+    rows = np.repeat(np.arange(stored.shape[0]), counts)
+    rank = np.arange(len(rows)) - stored.indptr[rows]
+    kept = rank < count
+    out = np.zeros((stored.shape[0], count), dtype=stored.dtype)
+    columns = rank + count - np.minimum(counts, count)[rows]
+    out[rows[kept], columns[kept]] = stored.data[np.lexsort((stored.data, rows))][kept]
+    return out
 
 
 def _off_diagonal(D: sp.csr_array) -> sp.csr_array:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from manifast._linalg.memory import check_room
 from manifast._validation import Array, as_matrix, as_positive
-from manifast._widths import NEAREST, is_local, relative_lengths
+from manifast._widths import is_local, relative_lengths
 from manifast.graphs.distances import distances_of
 from manifast.graphs.rows import as_neighbor_count, as_rows, chunks, unit_rows
 from manifast.graphs.weights import check_weights, from_edges, weigh
@@ -38,7 +38,8 @@ def knn_graph(
         What an edge of length d weighs: exp(-d² / beta), 1, or d.
     beta : "local", "mean" or float, default "local"
         Width of the heat weights. "local" is one width per row, exp(-d² / √(β_i β_j)) with β_i a quarter of the mean
-        squared distance from row i to its 5 nearest (copies of it do not count), which follows the density of the rows;
+        squared distance from row i to its 5 nearest (copies of it do not count; fewer where `neighbors` or a sparse
+        matrix of distances hold fewer), which follows the density of the rows;
         "mean" is the mean squared distance over all pairs of rows, or over those that a sparse matrix of distances
         holds.
     mode : {"union", "mutual"}
@@ -75,9 +76,9 @@ def knn_graph(
         distances = distances.astype(among.dtype, copy=False)
     else:
         k = as_neighbor_count(n_neighbors, "n_neighbors", n - 1, f"{n} rows of X")
-        local = weights == "heat" and is_local(beta) and metric != "precomputed"
-        distances, indices = among.nearest(max(k, min(NEAREST, n - 1)) if local else k, n_threads)
-        width = among.heat_width(beta, distances) if weights == "heat" else None
+        local = weights == "heat" and is_local(beta)
+        distances, indices = among.nearest(among.searched_for(k) if local else k, n_threads)
+        width = among.heat_width(beta, distances if among.all_known else ()) if weights == "heat" else None
         return graph_of_lists(distances[:, :k], indices[:, :k], weights, width, mode, n_threads)
     width = among.heat_width(beta, distances) if weights == "heat" else None
     return graph_of_lists(distances, indices, weights, width, mode, n_threads)

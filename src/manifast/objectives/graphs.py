@@ -12,7 +12,7 @@ from manifast._kernels import affine_product
 from manifast._labels import Labels
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._neighbors import given_lists
-from manifast._rows import GraphChoice, Rows, warn_components, without_diagonal
+from manifast._rows import GraphChoice, Rows, refuse_neighbors, warn_components, without_diagonal
 from manifast._validation import Array, as_number, is_sparse
 from manifast._warnings import warn
 from manifast.extensions import (
@@ -127,6 +127,7 @@ class Laplacian(ObjectiveBuilder):
     def graph(self, rows: Rows) -> RowGraph:
         """The weights, and the width of heat weights where there is one."""
         if self.affinity == "precomputed":
+            refuse_neighbors(self.neighbors, "a graph that is given")
             W = without_diagonal(rows.X)
             count = n_components_of(W)
             if count > 1:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from manifast._labels import Labels
 from manifast._linalg.condensed import Margins
 from manifast._linalg.memory import LANDMARKS, check_room
-from manifast._rows import OF_LABELS, GraphChoice, Rows, warn_components
+from manifast._rows import OF_LABELS, GraphChoice, Rows, refuse_neighbors, warn_components
 from manifast._validation import as_number, is_sparse
 from manifast.graphs import given_graph, n_components_of
 from manifast.objectives import formulas
@@ -63,6 +63,7 @@ class PartlyLabelled(ObjectiveBuilder):
             )
             W, _ = choice.joined(rows)
         else:
+            refuse_neighbors(self.neighbors, "a graph that is given")
             W = given_graph(self.graph, rows.n)
             count = n_components_of(W)
             if count > 1:
