@@ -10,6 +10,7 @@ import oracles
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.manifold import Isomap as TheirIsomap
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import (
@@ -35,6 +36,7 @@ from manifast import (
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
     LocalRegressionEmbedding,
+    OutOfSample,
     SpectralRegression,
     objectives,
 )
@@ -539,9 +541,13 @@ def test_what_has_no_meaning(rng):
     for affinity in ("l1", "precomputed"):
         with pytest.raises(ValueError, match="metric must be 'euclidean' for affinity="):
             LaplacianEigenmaps(affinity=affinity, metric="cosine").fit(np.abs(X) if affinity == "l1" else D)
-    for extension in ("rbf", "lvm", Reconstruction()):
-        with pytest.raises(ValueError, match="extension must be None for metric='precomputed'"):
+    for extension in ("rbf", "reconstruction", LatentVariable(), Reconstruction()):
+        with pytest.raises(ValueError, match="extension must be a map of distances for metric='precomputed'"):
             Isomap(metric="precomputed", extension=extension).fit(D)
+        with pytest.raises(ValueError, match="extension must be a map of distances for metric='precomputed'"):
+            OutOfSample(Isomap(metric="precomputed"), extension).fit(D)
+    with pytest.raises(ValueError, match="landmarks must be None where X holds distances"):
+        OutOfSample(Isomap(metric="precomputed"), landmarks=20).fit(D)
     for model in (ClassicalMDS(), DiffusionMaps(), LaplacianEigenmaps(affinity="full")):
         with pytest.raises(TypeError, match="dense data is required"):
             clone(model).set_params(metric="precomputed").fit(sp.csr_array(D))
@@ -601,6 +607,39 @@ def test_radius_neighbours_graph_as_input(rng):
     g = radius_neighbors_graph(X, 0.4, mode="distance")
     model = Isomap(n_neighbors=None, radius=0.4, metric="precomputed").fit(g)
     np.testing.assert_allclose(model.embedding_, Isomap(n_neighbors=None, radius=0.4).fit(X).embedding_, atol=1e-8)
+
+
+NAMED = [("lvm", LatentVariable), ("reconstruction", Reconstruction), ("landmark_isomap", LandmarkIsomap)]
+
+
+@pytest.mark.parametrize(("name", "kind"), NAMED)
+@pytest.mark.parametrize("model", [LaplacianEigenmaps(2), LocallyLinearEmbedding(2), ClassicalMDS(2)], ids=str)
+def test_a_named_extension_has_the_metric_of_the_embedding(rng, model, name, kind):
+    X, new = rows_of(rng) + 1.0, rows_of(rng, 9) + 1.0
+    fitted = clone(model).set_params(metric="cosine", extension=name).fit(X)
+    expected = kind(metric="cosine").fit(X, fitted.embedding_)
+    if (type(model), name) != (LocallyLinearEmbedding, "reconstruction"):  # whose natural map has its own neighbours
+        np.testing.assert_array_equal(fitted.transform(new), expected.predict(new))
+    around = OutOfSample(clone(model).set_params(metric="cosine"), name).fit(X)
+    np.testing.assert_array_equal(around.transform(new), fitted.transform(new))
+    # Lengths of rows do not count, but for the weights of a reconstruction.
+    if name != "reconstruction":
+        np.testing.assert_allclose(fitted.transform(3.0 * new), fitted.transform(new), atol=1e-9)
+
+
+def test_out_of_sample_follows_the_metric_of_any_embedder(rng):
+    X, new = rows_of(rng), rows_of(rng, 9)
+    theirs = TheirIsomap(n_neighbors=8, metric="cosine")
+    model = OutOfSample(theirs).fit(X)
+    expected = LatentVariable(metric="cosine").fit(X, model.embedding_)
+    np.testing.assert_array_equal(model.transform(new), expected.predict(new))
+    D, E = euclidean_distances(X), euclidean_distances(new, X)
+    for embedder in (Isomap(), TheirIsomap(n_neighbors=8), LaplacianEigenmaps()):
+        for name in ("lvm", "landmark_isomap"):
+            plain = OutOfSample(clone(embedder), name).fit(X)
+            given = OutOfSample(clone(embedder).set_params(metric="precomputed"), name).fit(D)
+            np.testing.assert_allclose(given.transform(E), plain.transform(new), atol=1e-6)
+            assert given.__sklearn_tags__().input_tags.pairwise
 
 
 @pytest.mark.parametrize("stored", [1, 3, 9])

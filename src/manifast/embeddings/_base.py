@@ -191,7 +191,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
         with verbosity(getattr(self, "verbose", False), type(self).__name__), whole_or_not_at_all(self):
             X = own(self._validate(X, reset=True), X)
             if getattr(self, "extension", None) is not None:
-                self._check_extension(as_extension(self.extension), X)
+                self._check_extension(X)
             targets = self._targets(y, X)
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._embed(self._measure(X, targets), targets)
@@ -210,9 +210,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             check_is_fitted(self)
         return self._map(self._measure_new(self._validate(X, reset=False)))
 
-    def _check_extension(self, extension: Any, X: Any) -> None:
-        """Refuse rows that are too many for the map, before the embedding takes its time."""
-        check_rows(extension, X.shape[0])
+    def _check_extension(self, X: Any) -> None:
+        """Refuse what is no map, and more rows than the map can take, before the embedding takes its time."""
+        check_rows(as_extension(self.extension, self._metric()), X.shape[0])
 
     def _targets(self, y: Any, X: Any) -> Any:
         """What `_embed` gets as y: unsupervised embeddings take anything, and ignore it."""
@@ -231,7 +231,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             self.extension_ = natural()  # also under its own name, with the estimator's parameters
         else:
             with stage("map for new rows"):
-                self.extension_ = fit_owned(as_extension(self.extension), X, self.embedding_)
+                self.extension_ = fit_owned(as_extension(self.extension, self._metric()), X, self.embedding_)
 
     @property
     def _n_features_out(self) -> int:

@@ -13,7 +13,7 @@ from manifast._progress import stage
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.embeddings._base import Embedding
-from manifast.extensions import as_extension
+from manifast.extensions import EXTENSIONS, as_extension
 from manifast.maps import KernelMap, LinearMap
 from manifast.objectives import Objective, ObjectiveBuilder, as_objective
 from manifast.smoothers import Smoother, as_smoother
@@ -31,6 +31,16 @@ def refuse_precomputed(metric: Any) -> None:
         raise ValueError(
             "metric must be 'euclidean' or 'cosine' where rows are mapped, as by a projection or a regression. Got "
             "'precomputed' instead: give rows as X and neighbours from elsewhere as neighbors=(distances, indices)."
+        )
+
+
+def check_map_of_distances(extension: Any, given: Any) -> None:
+    """Refuse a map of rows where X holds distances."""
+    if getattr(extension, "metric", None) != "precomputed":
+        names = ", ".join(repr(name) for name, kind in EXTENSIONS.items() if "precomputed" in kind._metrics)
+        raise ValueError(
+            f"extension must be a map of distances for metric='precomputed': one of {names}, or an instance with the "
+            f"same metric. Got {given!r} instead, which maps rows."
         )
 
 
@@ -88,11 +98,8 @@ class Composed(Embedding):
         if smoother is not None:
             refuse_precomputed("precomputed")
         natural = self.extension is None or (isinstance(self.extension, str) and self.extension == builder.natural_name)
-        if not natural and getattr(as_extension(self.extension), "metric", None) != "precomputed":
-            raise ValueError(
-                f"extension must be None for metric='precomputed', or a map of distances with the same metric. Got "
-                f"{self.extension!r} instead, which maps rows."
-            )
+        if not natural:
+            check_map_of_distances(as_extension(self.extension, "precomputed"), self.extension)
 
     def _dimensions(self, builder: ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         return builder.dimensions(self.n_components, rows, labels)

@@ -15,6 +15,7 @@ from manifast._progress import stage
 from manifast._validation import Array, as_count, is_sparse
 from manifast._warnings import warn
 from manifast.embeddings._base import Embedding
+from manifast.embeddings.composed import check_map_of_distances
 from manifast.extensions import EXTENSIONS, Extension, as_extension, check_rows, fit_owned, representatives
 from manifast.kernels import sq_distances
 
@@ -37,7 +38,8 @@ class OutOfSample(Embedding):
     extension : str or extension, default "lvm"
         The map: a short name or an instance of `manifast.extensions`, or any object with `fit(X, Y)` and `predict(X)`.
         A name takes neighbours and widths from the embedder's own graph where it has one: "nystrom" around
-        `LaplacianEigenmaps` is its natural map.
+        `LaplacianEigenmaps` is its natural map. It also takes the embedder's `metric` where that is "cosine" or
+        "precomputed" and the map has it; an instance has its own.
     landmarks : int, float or None, default None
         Embed only that many rows, or that share of them, and carry all others over by the map: how a million rows are
         embedded where the embedder itself can take a few thousand.
@@ -128,10 +130,21 @@ class OutOfSample(Embedding):
     def _takes_sparse(self) -> bool:
         return _sparse_map(self.extension) and _sparse_embedder(self.embedder)
 
+    def _metric(self) -> Any:
+        metric = getattr(self.embedder, "metric", None)
+        return metric if isinstance(metric, str) else None
+
     def _embed(self, X: Any, y: Any) -> None:
         if not hasattr(self.embedder, "fit_transform"):
             raise ValueError(f"embedder must have fit_transform. Got {type(self.embedder).__name__} instead.")
-        extension = as_extension(self.extension)
+        extension = as_extension(self.extension, self._metric(), optional=False)
+        if self._metric() == "precomputed":
+            check_map_of_distances(extension, self.extension)
+            if self.landmarks is not None:
+                raise ValueError(
+                    f"landmarks must be None where X holds distances, as for metric='precomputed' of the embedder. Got "
+                    f"{self.landmarks!r} instead."
+                )
         chosen = self._choose(X)
         check_rows(extension, len(chosen))
         some = len(chosen) < X.shape[0]
@@ -175,7 +188,7 @@ class OutOfSample(Embedding):
                 f"{self.landmark_error_:.2f} of the embedding's spread. Use more of them, or another extension."
             )
 
-    def _check_extension(self, extension: Any, X: Any) -> None:
+    def _check_extension(self, X: Any) -> None:
         """The map is fitted to the landmarks alone, which are not chosen yet."""
 
     def _choose(self, X: Array) -> Array:

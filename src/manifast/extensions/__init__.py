@@ -85,16 +85,17 @@ def fit_owned(extension: Any, X: Any, Y: Array) -> Any:
     return extension.fit(X, Y)
 
 
-def as_extension(value: Any) -> Extension:
-    """A fresh, unfitted extension from a short name or an instance."""
+def as_extension(value: Any, metric: Any = None, *, optional: bool = True) -> Extension:
+    """A fresh, unfitted extension from a short name or an instance; a name takes a metric where its map has that."""
     if isinstance(value, str) and value in EXTENSIONS:
-        return EXTENSIONS[value]()
+        kind = EXTENSIONS[value]
+        return kind(metric=metric) if metric in kind._metrics else kind()
     if hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type):
         made: Extension = clone(value)
         return made
     names = ", ".join(map(repr, EXTENSIONS))
     raise ValueError(
-        f"extension must be None, one of {names}, or an instance with fit and predict. Got {value!r} instead."
+        f"extension must be {'None, ' if optional else ''}one of {names}, or an instance with fit and predict. Got {value!r} instead."
     )
 
 

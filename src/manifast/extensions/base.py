@@ -23,6 +23,7 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     map_: Map
 
     _sparse: ClassVar[bool] = False  # whether X may be a sparse matrix
+    _metrics: ClassVar[tuple[str, ...]] = ()  # what the parameter `metric` may be, where there is one
     # Fitted attributes that new rows need, see `manifast.persistence`.
     _stored: ClassVar[dict[str, str]] = {"n_features_in_": "count", "map_": "map"}
 

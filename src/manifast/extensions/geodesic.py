@@ -11,7 +11,7 @@ from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._paths import shortest_paths
 from manifast._validation import Array, as_count
 from manifast.extensions.base import Extension
-from manifast.graphs import Distances, as_radius, distances_of, from_edges, joined
+from manifast.graphs import METRICS, Distances, as_radius, distances_of, from_edges, joined
 from manifast.kernels import neighbor_graph
 from manifast.maps import LandmarkMap, kept_rows
 
@@ -43,6 +43,7 @@ class LandmarkIsomap(Extension):
     """
 
     _sparse = True
+    _metrics = METRICS
 
     map_: LandmarkMap
 

@@ -10,7 +10,7 @@ from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._validation import Array, as_count, as_positive
 from manifast._widths import public_width
 from manifast.extensions.base import Extension
-from manifast.graphs import check_metric, distances_of, graph_of_lists, heat_width
+from manifast.graphs import METRICS, check_metric, distances_of, graph_of_lists, heat_width
 from manifast.kernels import laplacian
 from manifast.maps import Barycenter, NeighborMean
 
@@ -56,6 +56,7 @@ class LatentVariable(_OfNeighbors):
     """
 
     _sparse = True
+    _metrics = METRICS
 
     map_: NeighborMean
 
@@ -105,6 +106,8 @@ class Reconstruction(_OfNeighbors):
     array([[5.]])
     """
 
+    _metrics = ("euclidean", "cosine")
+
     map_: Barycenter
 
     def __init__(self, n_neighbors: int = 10, reg: float = 1e-3, metric: str = "euclidean") -> None:
@@ -114,7 +117,7 @@ class Reconstruction(_OfNeighbors):
 
     def _fit(self, X: Array, Y: Array) -> Barycenter:
         k = min(as_count(self.n_neighbors, "n_neighbors"), X.shape[0])
-        check_metric(self.metric, ("euclidean", "cosine"))
+        check_metric(self.metric, self._metrics)
         return Barycenter(X, Y, k, as_positive(self.reg, "reg"), self.metric)
 
 
@@ -163,6 +166,7 @@ class Nystrom(_OfNeighbors):
     """
 
     _sparse = True
+    _metrics = METRICS
 
     map_: NeighborMean
 
