@@ -131,7 +131,7 @@ def test_graphs_without_neighbours(neighbors):
     if neighbors == "approximate":  # lists make a graph of neighbours
         cases.append((DiffusionMaps(**given), X, None, "a full graph"))
     for model, rows, labels, graph in cases:
-        with pytest.raises(ValueError, match=f"neighbors must be None or 'auto' for {graph}.*use a graph of neighbours"):
+        with pytest.raises(ValueError, match=f"neighbors must be None or 'auto' for {graph}.*a graph of neighbours"):
             model.fit(rows, labels)
     assert not hasattr(DiffusionMaps(neighbors="auto").fit(X), "graph_recall_")
 

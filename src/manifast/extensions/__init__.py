@@ -93,10 +93,8 @@ def as_extension(value: Any, metric: Any = None, *, optional: bool = True) -> Ex
     if hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type):
         made: Extension = clone(value)
         return made
-    names = ", ".join(map(repr, EXTENSIONS))
-    raise ValueError(
-        f"extension must be {'None, ' if optional else ''}one of {names}, or an instance with fit and predict. Got {value!r} instead."
-    )
+    known = ("None, " if optional else "") + "one of " + ", ".join(map(repr, EXTENSIONS))
+    raise ValueError(f"extension must be {known}, or an instance with fit and predict. Got {value!r} instead.")
 
 
 def check_rows(extension: Any, n: int) -> None:

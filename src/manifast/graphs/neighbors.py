@@ -39,9 +39,8 @@ def knn_graph(
     beta : "local", "mean" or float, default "local"
         Width of the heat weights. "local" is one width per row, exp(-d² / √(β_i β_j)) with β_i a quarter of the mean
         squared distance from row i to its 5 nearest (copies of it do not count; fewer where `neighbors` or a sparse
-        matrix of distances hold fewer), which follows the density of the rows;
-        "mean" is the mean squared distance over all pairs of rows, or over those that a sparse matrix of distances
-        holds.
+        matrix of distances hold fewer), which follows the density of the rows; "mean" is the mean squared distance over
+        all pairs of rows, or over those that a sparse matrix of distances holds.
     mode : {"union", "mutual"}
         Join two rows where either is among the other's nearest, or only where both are.
     neighbors : (distances, indices), optional
