@@ -39,7 +39,7 @@ README = (
     ("knn self float32 20,000 x 64", "faiss"),
     ("sq_distances(X, Y) float64 3000 x 3000, p = 64", "scikit-learn"),
     ("rbf_apply float64 (m, n, p, d) = (200000, 1000, 3, 2)", "scikit-learn"),
-    ("l1_code with errors, ", "SPAMS"),
+    ("trustworthiness 5000 x 50, k = 5, two of the features", "scikit-learn"),
     ("LaplacianEigenmaps, Swiss roll 50,000", "scikit-learn kneighbors_graph + SpectralEmbedding, amg"),
     ("LocallyLinearEmbedding, standard", "scikit-learn"),
     ("LocallyLinearEmbedding, ltsa", "scikit-learn"),
