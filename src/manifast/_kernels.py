@@ -19,7 +19,7 @@ from manifast._core.kdtree import Tree
 from manifast._core.l1 import Dictionary
 from manifast._sparse import checked_sparse
 from manifast._threads import kernel_threads
-from manifast._validation import Array, contiguous, largest_magnitude, refuse_masked
+from manifast._validation import Array, contiguous, is_sparse, largest_magnitude, refuse_masked
 from manifast._warnings import warn
 
 
@@ -292,7 +292,7 @@ def as_graph(value: Any, name: str) -> sp.csr_array:
 
 def csr_parts(value: Any) -> tuple[Array, Array, Array] | None:
     """(indptr, columns, values) of a square CSR matrix for cores that check what they hold; None for anything else."""
-    if not sp.issparse(value) or value.format != "csr" or value.shape[0] != value.shape[1]:
+    if not is_sparse(value) or value.format != "csr" or value.shape[0] != value.shape[1]:
         return None
     parts = value.indptr, value.indices, value.data
     for part in parts:
