@@ -187,3 +187,15 @@ def test_bad_neighbours_are_refused():
         trustworthiness(-np.ones((20, 20)), X, metric="precomputed")
     with pytest.raises(ValueError, match="X must be finite"):
         trustworthiness(X * np.nan, X)
+
+
+def test_alignment_error_at_the_ends_of_the_range():
+    A, B = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 3.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [2.5, 1.0]])
+    for unit in (1e-300, 1e300):
+        assert alignment_error(unit * A, B) == pytest.approx(alignment_error(A, B), rel=1e-10)
+        assert alignment_error(A, unit * B) == pytest.approx(alignment_error(A, B), rel=1e-10)
+        stiff = alignment_error(unit * A, unit * B, scale=False)
+        assert stiff == pytest.approx(alignment_error(A, B, scale=False), rel=1e-10)
+    for constant in (np.ones((3, 2)), np.empty((0, 2))):
+        with pytest.raises(ValueError, match="Y_batch must have rows that differ"):
+            alignment_error(A[: len(constant)], constant)

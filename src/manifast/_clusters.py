@@ -82,10 +82,15 @@ class Lists:
         self.keys, self.near = keys, near
 
 
+def few_rows(n: int, k: int) -> bool:
+    """Whether the exact search is as fast."""
+    return n <= max(4 * _SIZE, 2 * k)
+
+
 def all_neighbors(x: Array, k: int, recall: float, seed: int, threads: int) -> tuple[Array, Array, float]:
     """Distances, indices, and the recall reached, for checked rows whose squares stay in range."""
     n = x.shape[0]
-    if n <= max(4 * _SIZE, 2 * k):
+    if few_rows(n, k):
         return *_exact(x, None, k, threads), 1.0
     random = np.random.default_rng(seed)
     judges = _Judges(x, k, random, threads)

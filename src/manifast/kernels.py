@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manifast._clusters import all_neighbors
+from manifast._clusters import all_neighbors, few_rows
 from manifast._core import graph as _graph
 from manifast._kernels import (
     INT32_MAX,
@@ -255,6 +255,8 @@ def approximate_knn(
         raise ValueError(f"recall must be a number above 0 and at most 1. Got {recall!r} instead.")
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:
         raise ValueError(f"random_state must be an integer of at least 0. Got {random_state!r} instead.")
+    if few_rows(x.shape[0], int(k)):
+        return *search(x, None, int(k), "auto", n_threads), 1.0
     exponent = search_exponent(x)
     scaled = np.ldexp(x, -exponent) if exponent else x
     with np.errstate(over="ignore", under="ignore"), kernel_threads(n_threads) as threads:

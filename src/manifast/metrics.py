@@ -88,6 +88,12 @@ def alignment_error(Y: Any, Y_batch: Any, squared: bool = True, scale: bool = Tr
     """
     moved, target = as_matrix(Y, "Y", dtype=np.float64), as_matrix(Y_batch, "Y_batch", dtype=np.float64)
     _same_shape(target, moved, ("Y_batch", "Y"))
+    if not len(target) or (target == target[0]).all():
+        raise ValueError(f"Y_batch must have rows that differ. Got {len(target)} equal rows instead.")
+    # In units where no square leaves the range. One unit for both where the scale counts.
+    units = [float(np.abs(Z).max()) or 1.0 for Z in (moved, target)]
+    own = units[0] if scale else max(units)
+    moved, target = moved / own, target / (units[1] if scale else own)
     moved, target = moved - moved.mean(axis=0), target - target.mean(axis=0)
     rotation, factor = _similarity(moved, target, scale)
     error = np.square(factor * moved @ rotation - target).sum() / np.square(target).sum()

@@ -255,3 +255,11 @@ def test_bad_rows():
     for X in ([[1.0, np.nan], [0.0, 1.0]], [[np.inf], [0.0]], np.zeros((1, 3)), np.zeros(3)):
         with pytest.raises(ValueError, match="X must"):
             approximate_knn(X, 1)
+
+
+def test_few_rows_of_all_sizes_are_searched_as_exactly_as_by_the_exact_search():
+    """Squares of distances far below the largest entry vanished."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, 3)) * 10.0 ** rng.integers(-300, 300, (30, 1))
+    for found, expected in zip(approximate_knn(x, 5)[:2], knn(x, 5), strict=True):
+        np.testing.assert_array_equal(found, expected)
