@@ -17,7 +17,6 @@ to the 5 nearest, and a quarter of it; "local c" one width per row, exp(-d² / (
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,11 +26,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.datasets import load_digits, make_s_curve, make_swiss_roll
+from sklearn.datasets import make_s_curve, make_swiss_roll
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.supervised import load, split
+from benchmarks.sets import read, split
 from manifast import GFHF, LGC, RMGT, LaplacianEigenmaps
 from manifast.extensions import RBF, KernelRidge, Linear, Reconstruction
 from manifast.graphs import connect_components
@@ -77,18 +76,6 @@ class Graph:
         weights = np.exp(-(squares - squares.min(axis=1, keepdims=True)) / self.beta)
         rows = np.repeat(np.arange(len(new)), self.k)
         return sp.csr_array((weights.ravel(), (rows, found[:, : self.k].ravel())), shape=(len(new), len(self.X)))
-
-
-def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        return X, y
-    if name in ("mnist10k", "frey"):
-        folder = Path(os.environ.get("MANIFAST_DATA") or Path(__file__).parents[2] / "shared" / "data")
-        data = np.load(folder / f"{name}.npz")
-        images = data["images"].reshape(len(data["images"]), -1) / 255.0
-        return images, data["labels"] if name == "mnist10k" else np.zeros(len(images), int)
-    return load(name, "unit" if name == "yaleb" else "pixel")
 
 
 def unlabelled_errors(name: str, seeds: range) -> Iterator[str]:

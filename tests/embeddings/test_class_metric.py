@@ -193,3 +193,16 @@ def test_the_embedding_decides_as_predict_does(metric):
     three = RBFDiscriminantCV(3, metric=metric).fit(X[:200], y[:200])
     np.testing.assert_allclose(three.transform(X[200:]), mapped[:, :3], atol=1e-9)
     assert list(three.get_feature_names_out()) == [f"rbfdiscriminantcv{i}" for i in range(3)]
+
+
+def test_the_rule_does_not_learn_the_mark_of_left_out_rows(rng):
+    # Outputs of rows left out of balanced classes, where rows say nothing: lower in the own class, and equal elsewhere.
+    from manifast._labels import Labels
+    from manifast.classifiers.discriminant import rule_error
+
+    labels = Labels(np.arange(8), np.repeat(np.arange(8), 6))
+    outputs = np.full((48, 8), 6 / 47)
+    outputs[np.arange(48), labels.codes] = 5 / 47
+    outputs += 1e-4 * rng.standard_normal(outputs.shape)
+    assert rule_error(outputs, labels) == 1.0
+    assert rule_error(labels.indicators + 1e-2 * rng.standard_normal(outputs.shape), labels) == 0.0

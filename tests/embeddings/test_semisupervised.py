@@ -524,6 +524,13 @@ def test_search_takes_single_weights(rows):
     np.testing.assert_array_equal(search.transform(new), one.transform(new))
 
 
+def test_ties_of_the_search_end_in_their_middle(rows):
+    X, y, _ = rows
+    search = ElasticEmbeddingCV(3, lam=1.0, mu=(1e-13, 1e-12, 1e-11, 1e-10, 1e-9), gamma=1e-6).fit(X, y)
+    assert len(set(search.cv_results_["score"])) == 1  # a regression of so little weight changes nothing
+    assert search.best_params_["mu"] == 1e-11
+
+
 def test_search_over_the_papers_grid(rows):
     X, y, new = rows
     with warnings.catch_warnings():

@@ -213,7 +213,8 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
     cv : int, default 5
         Parts that the labels are split into, at most as many as the smallest class has.
     n_repeats : int, default 5
-        Times that they are split, each time anew: with few labels a single split says little.
+        Times that they are split, each time anew: with few labels a single split says little. Of weights that find
+        equally many labels the one in the middle of them is taken.
     target : {"transform", "embedding"}, default "transform"
         Whether hidden rows are looked for where the map takes them, as for new rows, or where `embedding_` has them.
     random_state : int, default 0
@@ -317,7 +318,9 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
                 warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
                 with stage(f"validation of {len(kernels) * len(mus) * len(gammas) * len(lams)} choices of weights"):
                     tried = list(self._tried(rows, y, L, kernels, splits, lams, mus, gammas))
-            lam, mu, gamma, at, best, self.best_score_ = max(tried, key=lambda entry: entry[-1])
+            places = np.array([[lams.index(e[0]), mus.index(e[1]), gammas.index(e[2]), e[3]] for e in tried])
+            middle = central_best(places, np.array([entry[-1] for entry in tried]))
+            lam, mu, gamma, at, best, self.best_score_ = tried[middle]
             names = ("lam", "mu", "gamma", "sigma", "n_components", "score")
             columns = (np.array(column) for column in zip(*tried, strict=True))
             self.cv_results_ = dict(zip(names, columns, strict=True))
@@ -493,6 +496,13 @@ class _Split:
             nearest = np.argmin(distances[self.dimensions - 1], axis=2)
             counts += np.sum(self._answers[nearest] == self._truth[part], axis=1)
         return counts
+
+
+def central_best(places: Array, scores: Array) -> int:
+    """The choice of the best score; of several the one nearest to their middle, in steps of the grid."""
+    best = np.flatnonzero(scores == scores.max())
+    away = np.square(places[best] - places[best].mean(axis=0)).sum(axis=1)
+    return int(best[np.argmin(away)])
 
 
 def _check_grid(values: Any, name: str) -> list[float]:
