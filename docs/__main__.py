@@ -32,7 +32,8 @@ class Page(HTMLParser):
 
 def dead_links(site: Path) -> list[str]:
     """Links between pages of the site, and to its pictures and files, that lead nowhere."""
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    paths = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
     dead = []
     for path, page in pages.items():
         for link in page.links:
@@ -40,9 +41,7 @@ def dead_links(site: Path) -> list[str]:
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            if not target.is_file():
-                dead.append(f"{path.relative_to(site)}: {link}")
-            elif target in pages and unquote(parts.fragment) not in pages[target].anchors:
+            if not target.is_file() or (target in pages and unquote(parts.fragment) not in pages[target].anchors):
                 dead.append(f"{path.relative_to(site)}: {link}")
     return sorted(set(dead))
 

@@ -31,8 +31,7 @@ extensions = [
     "tables",
 ]
 exclude_patterns = ["_build", "_tables", "gallery", "examples", "papers/results", "**/README.md"]
-# Pages that other parts of the project write appear in the menu as soon as they are there.
-suppress_warnings = ["toc.empty_glob", "config.cache"]
+suppress_warnings = ["config.cache"]  # functions in the configuration cannot be pickled
 templates_path = ["_templates"]
 default_role = "literal"
 nitpicky = False

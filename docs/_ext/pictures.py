@@ -33,7 +33,15 @@ def unlabelled() -> dict[str, Any]:
 def labelled() -> dict[str, Any]:
     import manifast
 
-    names = "NSSE SupervisedLaplacianEigenmaps FisherEmbedding LabelEncoding LDE LFDA SupervisedIsomap".split()
+    names = [
+        "NSSE",
+        "SupervisedLaplacianEigenmaps",
+        "FisherEmbedding",
+        "LabelEncoding",
+        "LDE",
+        "LFDA",
+        "SupervisedIsomap",
+    ]
     return {name: getattr(manifast, name)(2) for name in names}
 
 

@@ -28,8 +28,8 @@ for row, (name, labels) in zip(axes, {"true labels": y, "shuffled labels": shuff
     plot_embedding(new, labels[400:], names="inside", ax=row[1], title=f"new rows, 1-NN error {error:.0%}")
 
 # %%
-# The theory says the same without new rows, where its conditions are met. On images they rarely are, and the report says
-# by how much they are missed. Its text also prints the test error where it is given rows to test on.
+# The theory says the same without new rows, where its conditions are met. On images they rarely are, and the report
+# says by how much they are missed. Its text also prints the test error where it is given rows to test on.
 
 model = NSSE(3).fit(X[:400], y[:400])
 figure, ax = plt.subplots(figsize=(8.5, 4), layout="constrained")
