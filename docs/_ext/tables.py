@@ -1,0 +1,35 @@
+"""Tables that are made from measurements: ``<!-- table: peers -->`` in a page becomes docs/_tables/peers.md.
+
+``<!-- pages: study, papers/* -->`` in a table of contents becomes those of the pages that exist.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
+PAGES = re.compile(r"^<!-- pages: (.+) -->$", re.MULTILINE)
+
+
+def fill(app: Any, docname: str, source: list[str]) -> None:
+    folder = Path(app.srcdir) / "_tables"
+
+    def table(found: re.Match[str]) -> str:
+        path = folder / f"{found[1]}.md"
+        app.env.note_dependency(str(path))
+        return path.read_text(encoding="utf-8") if path.exists() else "*Not measured for this version.*"
+
+    def pages(found: re.Match[str]) -> str:
+        root = Path(app.srcdir)
+        paths = [path for name in found[1].split(", ") for path in sorted(root.glob(f"{name}.md"))]
+        return "\n".join(path.relative_to(root).with_suffix("").as_posix() for path in paths)
+
+    source[0] = PAGES.sub(pages, source[0])
+    source[0] = MARK.sub(table, source[0])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
