@@ -3,8 +3,8 @@ Watch a sensor stream
 =====================
 
 A machine hums at a speed that changes. Windows of its signal lie on a curve. The curve is learnt from the first
-minutes; afterwards every new window is placed on it as it arrives, one row at a time, and how far it is from all known windows
-says whether the machine does something it never did.
+minutes; afterwards every new window is placed on it as it arrives, one row at a time, and how far it is from all
+known windows says whether the machine does something it never did.
 """
 
 import time
