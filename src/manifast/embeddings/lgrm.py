@@ -80,6 +80,25 @@ class LGRM(Composed):
     >>> X, _ = make_swiss_roll(1000, random_state=0)
     >>> LGRM(n_neighbors=8, sigma=10.0).fit(X[:800]).transform(X[800:]).shape
     (200, 2)
+
+    With the Laplacian of eigenmaps and rows without their mean, a large `mu` gives LPP and kernel LPP (Propositions 1
+    and 2), a small one spectral regression and its kernel form (3 and 4), all with constraint="identity".
+
+    >>> from scipy.linalg import subspace_angles
+    >>> from manifast import LPP, SpectralRegression
+    >>> X = (X[:200] - X[:200].mean(axis=0)) / 10
+    >>> large = {"local": "le", "n_neighbors": 8, "degree": 2, "mu": 1e5, "gamma": 1e-12}
+    >>> small = {**large, "mu": 1e-12, "gamma": 0.1}
+    >>> plain = {"constraint": "identity", "degree": 2}
+    >>> for kernel in ("linear", "poly"):
+    ...     projected = LPP(kernel=kernel, **plain).fit(X)
+    ...     regressed = SpectralRegression(kernel=kernel, alpha=0.1, **plain).fit(X)
+    ...     bool(subspace_angles(LGRM(kernel=kernel, **large).fit(X).embedding_, projected.embedding_).max() < 1e-4)
+    ...     bool(subspace_angles(LGRM(kernel=kernel, **small).fit(X).transform(X), regressed.embedding_).max() < 1e-4)
+    True
+    True
+    True
+    True
     """
 
     def __init__(
