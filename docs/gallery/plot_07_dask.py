@@ -9,7 +9,7 @@ this example maps the blocks in a loop.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from manifast import LaplacianEigenmaps
+from manifast import Isomap
 from manifast.datasets import make_s_curve
 
 try:
@@ -19,7 +19,7 @@ except ImportError:
     print("Dask is not installed: the blocks are mapped in a loop")
 
 X, chart = make_s_curve(60_000, noise=0.02, random_state=0)
-model = LaplacianEigenmaps(n_neighbors=12).fit(X[:2000])
+model = Isomap(n_neighbors=12).fit(X[:1000])
 
 if da is not None:
     lazy = model.transform(da.from_array(X, chunks=(7_000, 3)))
