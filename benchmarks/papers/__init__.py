@@ -1,0 +1,16 @@
+"""The tables and figures of the five papers, each by one command.
+
+    python -m benchmarks.papers list
+    python -m benchmarks.papers run nsse-table2 sparse-fig8 --data DIR --splits 3
+    python -m benchmarks.papers run all --quick
+
+    __main__    the command line
+    nsse, lgrm, see, theory, sparse, summary    what is measured, one module per paper: families of cells and experiments
+    choice      methods with grids, and parameters chosen on training rows
+    data        image sets by name, and splits
+    model       what a family and an experiment are
+    runner      computes the cells that are missing, each written to a file of its own as soon as it is done
+    report      Markdown, JSON and PNG from finished cells
+
+A cell is one method on one setting and one split. Modules import those below them only.
+"""
