@@ -5,7 +5,7 @@
     python -m benchmarks.papers run all --quick
 
     __main__    the command line
-    nsse, lgrm, see, theory, sparse, summary    what is measured, one module per paper: families of cells and experiments
+    nsse, lgrm, see, theory, sparse, summary    what is measured: families of cells, and experiments
     choice      methods with grids, and parameters chosen on training rows
     data        image sets by name, and splits
     model       what a family and an experiment are

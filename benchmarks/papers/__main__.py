@@ -57,9 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("run", help="compute tables and figures; goes on where it was stopped")
     one.add_argument("names", nargs="+", metavar="NAME", help="names that `list` shows, or all")
     one.add_argument("--splits", type=int, default=3, help="random splits; the papers take 5, 10 or 20 (3)")
-    one.add_argument("--data", type=Path, default=os.environ.get("MANIFAST_DATA"), help="folder of image sets ($MANIFAST_DATA)")
-    one.add_argument("--download", action="store_true", help="ORL by scikit-learn's downloader where the folder lacks it")
-    one.add_argument("--quick", action="store_true", help="digits and small sizes; fails where a figure leaves its range")
+    one.add_argument(
+        "--data", type=Path, default=os.environ.get("MANIFAST_DATA"), help="folder of image sets ($MANIFAST_DATA)"
+    )
+    one.add_argument(
+        "--download", action="store_true", help="ORL by scikit-learn's downloader where the folder lacks it"
+    )
+    one.add_argument(
+        "--quick", action="store_true", help="digits and small sizes; fails where a figure leaves its range"
+    )
     one.add_argument("--as-in-paper", action="store_true", help="also with parameters chosen as the papers do")
     one.add_argument("--output", type=Path, help="folder of cells and reports (papers-results, papers-quick)")
     return parser

@@ -65,7 +65,7 @@ def error(found: Any, truth: Any) -> float:
 
 
 def candidate_errors(method: Method, X: Any, y: Any, new: Any, truth: Any, paper: bool = False) -> dict[str, float]:
-    """Error of every candidate on other rows, by its parameters as JSON, with the dimension where one fit serves all."""
+    """Error of every candidate on other rows, by its parameters as JSON; with d where one fit serves all dimensions."""
     found: dict[str, float] = {}
     grid = method.paper if paper and method.paper is not None else method.grid
     make = method.paper_make if paper and method.paper_make is not None else method.make

@@ -64,38 +64,52 @@ def error_cell(sets: Sets, row: Mapping[str, Any], column: str, seed: int, paper
 
 NAMES = {name: name for name in COLUMNS}
 CHARTS = Family(
-    "lgrm-charts", chart_cell, NAMES,
+    "lgrm-charts",
+    chart_cell,
+    NAMES,
     {
         "Swiss roll": {"n": 1000, "new": 1000, "k": 8, "hole": False},
         "Swiss roll with a hole": {"n": 1000, "new": 1000, "k": 8, "hole": True},
     },
-    {"Swiss roll": {"n": 600, "new": 200, "k": 8, "hole": False}}, paper=True,
-)  # fmt: skip
+    {"Swiss roll": {"n": 1000, "new": 200, "k": 8, "hole": False}},
+    paper=True,
+)
 ERRORS = Family(
-    "lgrm-errors", error_cell, {name: name for name in ("LGRM", "LTSA", "LLE", "Isomap", "LE")},
+    "lgrm-errors",
+    error_cell,
+    {name: name for name in ("LGRM", "LTSA", "LLE", "Isomap", "LE")},
     {
         "Swiss roll, k = 8": {"data": "roll", "n": 800, "k": 8},
         "Swiss roll, k = 12": {"data": "roll", "n": 800, "k": 12},
         "Frey faces, k = 12": {"data": "frey", "n": 1565, "k": 12},
     },
-    {"Swiss roll, k = 8": {"data": "roll", "n": 800, "k": 8}}, paper=True,
-)  # fmt: skip
+    {"Swiss roll, k = 8": {"data": "roll", "n": 800, "k": 8}},
+    paper=True,
+)
 SHOWS = {"training": "R² of the chart, training rows", "new": "R² of the chart, new rows", "embedding": "embedding"}
 RANGES = {"new": {"LGRM": (0.95, 1.0), "LTSA": (0.95, 1.0), "Isomap": (0.9, 1.0)}}
 
 
 def _figure(number: int, title: str, row: str) -> Experiment:
     return Experiment(
-        f"lgrm-fig{number}", f"LGRM, Figure {number}: {title}", CHARTS, SHOWS, rows=(row,), ranges=RANGES,
+        f"lgrm-fig{number}",
+        f"LGRM, Figure {number}: {title}",
+        CHARTS,
+        SHOWS,
+        rows=(row,),
+        ranges=RANGES,
         largest=("training", "new"),
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = (
     _figure(1, "Swiss roll in two dimensions", "Swiss roll"),
     _figure(2, "Swiss roll with a hole", "Swiss roll with a hole"),
     Experiment(
-        "lgrm-fig5", "LGRM, Figure 5: embedding error", ERRORS, {"error": "embedding error"},
+        "lgrm-fig5",
+        "LGRM, Figure 5: embedding error",
+        ERRORS,
+        {"error": "embedding error"},
         ranges={"error": {"LGRM": (0, 0.05), "Isomap": (0, 0.1)}},
     ),
-)  # fmt: skip
+)

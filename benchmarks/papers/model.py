@@ -9,8 +9,8 @@ from typing import Any
 # What a cell holds, by measure: a number; a curve {"x": [...], "y": [...]}; candidates {"candidates": {parameters:
 # number}}, of which the best mean over the splits is shown; or points {"points": [[...], ...], "classes": [...]}.
 Cell = dict[str, Any]
-# cell(sets, row, column, seed, paper): the arguments of a row, what a column declares, the split, and whether parameters
-# are chosen the paper's way.
+# cell(sets, row, column, seed, paper): the arguments of a row, what a column declares, the split, and whether
+# parameters are chosen the paper's way.
 CellFunction = Callable[[Any, Mapping[str, Any], Any, int, bool], Cell]
 
 
@@ -30,8 +30,8 @@ class Family:
 class Experiment:
     """One table or figure.
 
-    `printed` holds what the paper prints, by measure, row and column. `ranges` are what the means of the quick form must
-    stay in, by measure and column, for every row.
+    `printed` holds what the paper prints, by measure, row and column. `ranges` are what the means of the quick form
+    must stay in, by measure and column, for every row.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Experiment:
     largest: tuple[str, ...] = ()  # measures of which the largest is best, such as accuracies
     splits: int | None = None  # fixed where more splits show nothing
     logarithmic: bool = False  # x axis of the curves
+    ranked: str = ""  # measure by which columns are ranked over the rows
     note: str = ""
 
     def row_names(self, quick: bool) -> tuple[str, ...]:

@@ -11,10 +11,20 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from benchmarks.papers.choice import Method, candidate_errors, embedded, error, ladder, nearest, nearest_errors, product, validated
+from benchmarks.papers.choice import (
+    Method,
+    candidate_errors,
+    embedded,
+    error,
+    ladder,
+    nearest,
+    nearest_errors,
+    product,
+    validated,
+)
 from benchmarks.papers.data import Sets, per_class
 from benchmarks.papers.model import Cell, Experiment, Family, by_rows
-from manifast import LDE, LFDA, NSSE, NSSECV, LapRLS, LaplacianEigenmaps, SupervisedIsomap, SupervisedLaplacianEigenmaps
+from manifast import LDE, LFDA, NSSE, NSSECV, LaplacianEigenmaps, LapRLS, SupervisedIsomap, SupervisedLaplacianEigenmaps
 from manifast.extensions import RBF, KernelRidge, SparseCode
 from manifast.kernels import sq_distances
 
@@ -48,7 +58,8 @@ def mreg(X: Any, y: Any, scale: float, gamma_A: float, gamma_I: float) -> Any:
 
 METHODS = {
     "NSSE": Method(
-        lambda X, y: NSSECV(n_splits=3), paper_make=nsse,
+        lambda X, y: NSSECV(n_splits=3),
+        paper_make=nsse,
         paper=product(d=(7, 10, 15, 39), mu2=(0.03, 0.3, 1.0), mu3=(30.0, 300.0)),
     ),
     "SUPLAP": Method(suplap, product(scale=(0.5, 1.0, 1.5, 2.0, 3.0)), nested=True),
@@ -64,7 +75,7 @@ METHODS = {
     "SPE": Method(eigenmaps(SparseCode(lam=1e-3)), nested=True),
     "IsoKRR": Method(isokrr, product(scale=(1.0, 2.0), alpha=(1e-3, 1e-2)), nested=True),
     "MReg": Method(mreg, product(scale=(1.0, 2.0), gamma_A=(1e-3, 1e-2), gamma_I=(1e-4, 1e-2))),
-}  # fmt: skip
+}
 
 
 def split_rows(sets: Sets, row: Mapping[str, Any], seed: int) -> tuple[Any, Any, Any, Any]:
@@ -88,7 +99,11 @@ def sizes(name: str, label: str, counts: tuple[int, ...]) -> dict[str, dict[str,
 
 
 YALE, COIL, ORL = "Ext. Yale", "COIL-20", "ORL"
-SIZES = sizes("yaleb", YALE, (6, 10, 15, 20, 30)) | sizes("coil20", COIL, (7, 10, 15, 20, 30)) | sizes("orl", ORL, (2, 3, 5))
+SIZES = (
+    sizes("yaleb", YALE, (6, 10, 15, 20, 30))
+    | sizes("coil20", COIL, (7, 10, 15, 20, 30))
+    | sizes("orl", ORL, (2, 3, 5))
+)
 QUICK = {"digits, 10 per class": {"name": "digits", "unit": True, "per_class": 10, "new": 500}}
 ERRORS = Family("nsse-errors", error_cell, METHODS, SIZES, QUICK, paper=True)
 
@@ -125,10 +140,12 @@ def time_cell(sets: Sets, row: Mapping[str, Any], column: str, seed: int, paper:
 
 
 TIMES = Family(
-    "nsse-times", time_cell, {"NSSE": "30 widths"},
+    "nsse-times",
+    time_cell,
+    {"NSSE": "30 widths"},
     {f"{COIL}, {20 * n} images": {"name": "coil20", "size": 25, "unit": True, "per_class": n} for n in (7, 15, 30)},
     {f"digits, {10 * n} images": {"name": "digits", "per_class": n} for n in (10, 20)},
-)  # fmt: skip
+)
 
 
 STEPS = 8  # iterations that are shown
@@ -156,10 +173,12 @@ def iteration_cell(sets: Sets, row: Mapping[str, Any], start: float, seed: int, 
 
 
 ITERATIONS = Family(
-    "nsse-iterations", iteration_cell, {"high start, 6 medians": 6.0, "low start, 0.3 medians": 0.3},
+    "nsse-iterations",
+    iteration_cell,
+    {"high start, 6 medians": 6.0, "low start, 0.3 medians": 0.3},
     {f"{COIL}, 5 per class": {"name": "coil20", "size": 25, "unit": True, "per_class": 5}},
     {"digits, 10 per class": {"name": "digits", "per_class": 10, "new": 500}},
-)  # fmt: skip
+)
 
 
 def dimension_cell(sets: Sets, row: Mapping[str, Any], method: str, seed: int, paper: bool) -> Cell:
@@ -187,9 +206,12 @@ def dimension_cell(sets: Sets, row: Mapping[str, Any], method: str, seed: int, p
 
 
 DIMENSIONS = Family(
-    "nsse-dimensions", dimension_cell, {name: name for name in ("NSSE", "SUPLAP", "LDA", "LFDA", "LDE")},
-    {name: SIZES[name] for name in (f"{YALE}, 10 per class", f"{COIL}, 10 per class", f"{ORL}, 2 per class")}, QUICK,
-)  # fmt: skip
+    "nsse-dimensions",
+    dimension_cell,
+    {name: name for name in ("NSSE", "SUPLAP", "LDA", "LFDA", "LDE")},
+    {name: SIZES[name] for name in (f"{YALE}, 10 per class", f"{COIL}, 10 per class", f"{ORL}, 2 per class")},
+    QUICK,
+)
 
 
 def plane_cell(sets: Sets, row: Mapping[str, Any], make: Any, seed: int, paper: bool) -> Cell:
@@ -205,20 +227,38 @@ def plane_cell(sets: Sets, row: Mapping[str, Any], make: Any, seed: int, paper: 
 
 
 PLANE = Family(
-    "nsse-plane", plane_cell, {"NSSE": "NSSE", "SUPLAP": "SUPLAP"},
+    "nsse-plane",
+    plane_cell,
+    {"NSSE": "NSSE", "SUPLAP": "SUPLAP"},
     {f"{COIL}, 10 classes": {"name": "coil20", "size": 25, "unit": True, "classes": (0, 9), "per_class": 7}},
     {"digits": {"name": "digits", "per_class": 10, "new": 500}},
-)  # fmt: skip
+)
 
 
 def _table(number: int, label: str) -> Experiment:
     rows = tuple(name for name in SIZES if name.startswith(label))
-    ranges = {"NSSE": (5, 20), "SUPLAP": (4, 20), "SVM": (5, 20), "NN": (5, 20), "LFDA": (4, 25), "LDA": (5, 25), "LDE": (4, 25), "NYS": (5, 45), "SPE": (5, 45), "IsoKRR": (4, 20), "MReg": (4, 20)}
+    ranges = {
+        "NSSE": (5, 20),
+        "SUPLAP": (4, 20),
+        "SVM": (5, 20),
+        "NN": (5, 20),
+        "LFDA": (4, 25),
+        "LDA": (5, 25),
+        "LDE": (4, 25),
+        "NYS": (5, 45),
+        "SPE": (5, 45),
+        "IsoKRR": (4, 20),
+        "MReg": (4, 20),
+    }
     return Experiment(
-        f"nsse-table{number}", f"NSSE, Table {number}: misclassification on {label}", ERRORS,
-        {"error": "misclassified test images, %"}, rows=rows, printed={"error": {row: PRINTED[row] for row in rows}},
+        f"nsse-table{number}",
+        f"NSSE, Table {number}: misclassification on {label}",
+        ERRORS,
+        {"error": "misclassified test images, %"},
+        rows=rows,
+        printed={"error": {row: PRINTED[row] for row in rows}},
         ranges={"error": ranges},
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = (
@@ -226,29 +266,50 @@ EXPERIMENTS = (
     _table(2, COIL),
     _table(3, ORL),
     Experiment(
-        "nsse-table7", "NSSE, Table 7: running times", TIMES, {"seconds": "seconds of one fit"}, splits=1,
+        "nsse-table7",
+        "NSSE, Table 7: running times",
+        TIMES,
+        {"seconds": "seconds of one fit"},
+        splits=1,
         printed={"seconds": {f"{COIL}, {n} images": {"NSSE": s} for n, s in ((140, 0.81), (300, 1.45), (600, 5.45))}},
-        ranges={"seconds": {"NSSE": (0, 20)}}, note="FEI and ROBOTICS-CSIE are not at hand.",
+        ranges={"seconds": {"NSSE": (0, 20)}},
+        note="FEI and ROBOTICS-CSIE are not at hand.",
     ),
     Experiment(
-        "nsse-fig3", "NSSE, Figure 3: objective, error and width over the iterations", ITERATIONS,
-        {"objective": "objective (10)", "error": "test error, %", "sigma": "width", "last error": "test error after the last iteration, %"},
+        "nsse-fig3",
+        "NSSE, Figure 3: objective, error and width over the iterations",
+        ITERATIONS,
+        {
+            "objective": "objective (10)",
+            "error": "test error, %",
+            "sigma": "width",
+            "last error": "test error after the last iteration, %",
+        },
         ranges={"last error": {"high start, 6 medians": (4, 30), "low start, 0.3 medians": (4, 30)}},
         note="The paper takes FEI, which is not at hand.",
     ),
     Experiment(
-        "nsse-fig4", "NSSE, Figure 4: error over the dimension, NSSE, SUPLAP and LDA", DIMENSIONS,
-        {"error": "test error, %", "smallest": "smallest error over the dimension, %"}, columns=("NSSE", "SUPLAP", "LDA"),
+        "nsse-fig4",
+        "NSSE, Figure 4: error over the dimension, NSSE, SUPLAP and LDA",
+        DIMENSIONS,
+        {"error": "test error, %", "smallest": "smallest error over the dimension, %"},
+        columns=("NSSE", "SUPLAP", "LDA"),
         ranges={"smallest": {"NSSE": (4, 20), "SUPLAP": (4, 20), "LDA": (4, 25)}},
     ),
     Experiment(
-        "nsse-fig5", "NSSE, Figure 5: error over the dimension, LFDA and LDE", DIMENSIONS,
-        {"error": "test error, %", "smallest": "smallest error over the dimension, %"}, columns=("LFDA", "LDE"),
+        "nsse-fig5",
+        "NSSE, Figure 5: error over the dimension, LFDA and LDE",
+        DIMENSIONS,
+        {"error": "test error, %", "smallest": "smallest error over the dimension, %"},
+        columns=("LFDA", "LDE"),
         ranges={"smallest": {"LFDA": (4, 25), "LDE": (4, 25)}},
     ),
     Experiment(
-        "nsse-fig6", "NSSE, Figure 6: two dimensions by NSSE and SUPLAP", PLANE,
+        "nsse-fig6",
+        "NSSE, Figure 6: two dimensions by NSSE and SUPLAP",
+        PLANE,
         {"training": "training", "test": "test", "error": "1-NN error of test rows in two dimensions, %"},
-        ranges={"error": {"NSSE": (10, 70), "SUPLAP": (10, 85)}}, note="The paper takes ROBOTICS-CSIE, which is not at hand.",
+        ranges={"error": {"NSSE": (10, 70), "SUPLAP": (10, 85)}},
+        note="The paper takes ROBOTICS-CSIE, which is not at hand.",
     ),
-)  # fmt: skip
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,13 @@ def summarize(experiment: Experiment, options: Options) -> Summary:
                 _put(curves, place, _mean_curve(values))
             elif not isinstance(values[0], Mapping):
                 _put(numbers, place, _mean(values))
-    return {"name": experiment.name, "title": experiment.title, "quick": options.quick, "numbers": numbers, "curves": curves}
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "quick": options.quick,
+        "numbers": numbers,
+        "curves": curves,
+    }
 
 
 def outside(experiment: Experiment, summary: Summary) -> list[str]:
@@ -63,9 +68,16 @@ def write_report(experiment: Experiment, options: Options) -> Summary:
     (options.output / f"{experiment.name}.json").write_text(json.dumps(summary, indent=1) + "\n")
     drawn = _draw(experiment, options, summary)
     text = [f"# {experiment.title}", "", *_introduction(experiment, options)]
+    for measures in summary["numbers"].values() if experiment.ranked else ():
+        text += [*_ranking(experiment, measures), ""]
     for way, measures in summary["numbers"].items():
         for measure, rows in measures.items():
-            text += [f"**{_capital(experiment.shows[measure])}** ({way}):", "", *_table(experiment, measure, rows, options), ""]
+            text += [
+                f"**{_capital(experiment.shows[measure])}** ({way}):",
+                "",
+                *_table(experiment, measure, rows, options),
+                "",
+            ]
     for way, measures in summary["curves"].items():
         for measure, rows in measures.items():
             text += [f"**{_capital(experiment.shows[measure])}** along the curves ({way}):", ""]
@@ -87,8 +99,13 @@ def _put(tree: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
 
 
 def _mean(values: list[float]) -> dict[str, float]:
+    """Eight digits: more do not repeat over thread counts."""
     spread = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return {"mean": float(np.mean(values)), "standard_error": spread, "splits": len(values)}
+    return {
+        "mean": float(f"{np.mean(values):.8g}"),
+        "standard_error": float(f"{spread:.8g}"),
+        "splits": len(values),
+    }
 
 
 def _best(values: list[Any], largest: bool) -> dict[str, Any]:
@@ -140,18 +157,58 @@ def _table(experiment: Experiment, measure: str, rows: Mapping[str, Any], option
     return markdown_table(["", *columns], lines)
 
 
+def _ranking(experiment: Experiment, measures: Mapping[str, Any]) -> list[str]:
+    """Columns from best to worst mean rank over the rows, with the means of all measures."""
+    rows = list(measures[experiment.ranked].values())
+    names = [name for name in experiment.column_names() if all(name in cells for cells in rows)]
+    scores = np.array([[cells[name]["mean"] for name in names] for cells in rows])
+    ranks = np.mean(
+        [(row[:, None] > row).sum(axis=1) + 1 + 0.5 * ((row[:, None] == row).sum(axis=1) - 1) for row in scores], axis=0
+    )
+    lines = [
+        [
+            names[at],
+            f"{ranks[at]:.1f}",
+            *(
+                _short(float(np.mean([cells[names[at]]["mean"] for cells in part.values()])))
+                for part in measures.values()
+            ),
+        ]
+        for at in np.argsort(ranks, kind="stable")
+    ]
+    return [
+        "**Mean rank and means over the rows:**",
+        "",
+        *markdown_table(["", "rank", *(experiment.shows[name] for name in measures)], lines),
+    ]
+
+
 def _curve_table(rows: Mapping[str, Any], largest: bool) -> list[str]:
     lines = []
     for row, cells in rows.items():
         for column, curve in cells.items():
             best = int((np.argmax if largest else np.argmin)(curve["mean"]))
             ends = [_short(curve["mean"][at]) for at in (0, best, -1)]
-            lines.append([row, column, f"{ends[0]} at {curve['x'][0]:.4g}", f"{ends[1]} at {curve['x'][best]:.4g}", f"{ends[2]} at {curve['x'][-1]:.4g}"])
+            lines.append(
+                [
+                    row,
+                    column,
+                    f"{ends[0]} at {curve['x'][0]:.4g}",
+                    f"{ends[1]} at {curve['x'][best]:.4g}",
+                    f"{ends[2]} at {curve['x'][-1]:.4g}",
+                ]
+            )
     return markdown_table(["", "", "first", "best", "last"], lines)
 
 
 def _short(value: float) -> str:
-    return f"{value:.1f}" if 10 <= abs(value) < 1e4 else f"{value:.3g}" if abs(value) < 1 or abs(value) >= 1e4 else f"{value:.2f}"
+    return (
+        f"{value:.1f}"
+        if 10 <= abs(value) < 1e4
+        else f"{value:.3g}"
+        if abs(value) < 1 or abs(value) >= 1e4
+        else f"{value:.2f}"
+    )
 
 
 def _capital(text: str) -> str:
@@ -181,8 +238,12 @@ def _draw(experiment: Experiment, options: Options, summary: Summary) -> bool:
     for at, (way, measure, row, cells) in enumerate(panels, 1):
         axes = figure.add_subplot(-(-count // across), across, at)
         for column, curve in cells.items():
-            axes.errorbar(curve["x"], curve["mean"], curve["standard_error"], label=column, linewidth=1, marker=".", markersize=3)
-        axes.set_title(f"{row}: {experiment.shows[measure]}" + (", " + way if len(summary["curves"]) > 1 else ""), fontsize=7)
+            axes.errorbar(
+                curve["x"], curve["mean"], curve["standard_error"], label=column, linewidth=1, marker=".", markersize=3
+            )
+        axes.set_title(
+            f"{row}: {experiment.shows[measure]}" + (", " + way if len(summary["curves"]) > 1 else ""), fontsize=7
+        )
         axes.set_xlabel(next(iter(cells.values()))["label"], fontsize=7)
         axes.tick_params(labelsize=6)
         if experiment.logarithmic:
@@ -194,7 +255,9 @@ def _draw(experiment: Experiment, options: Options, summary: Summary) -> bool:
         axes = figure.add_subplot(-(-count // across), across, at, **({"projection": "3d"} if solid else {}))
         if places.shape[1] == 1:
             places = np.column_stack([places[:, 0], np.asarray(value["classes"])])
-        axes.scatter(*places.T, c=value["classes"], s=3, cmap="coolwarm" if len(set(value["classes"])) == 2 else "nipy_spectral")
+        axes.scatter(
+            *places.T, c=value["classes"], s=3, cmap="coolwarm" if len(set(value["classes"])) == 2 else "nipy_spectral"
+        )
         axes.set_title(title, fontsize=7)
         axes.tick_params(labelsize=5)
     figure.tight_layout()
@@ -211,8 +274,3 @@ def _points(experiment: Experiment, options: Options) -> Iterator[tuple[str, Any
             value = cell.get(measure)
             if task.split == 0 and not task.paper and isinstance(value, Mapping) and "points" in value:
                 yield f"{task.row}, {task.column}: {experiment.shows[measure]}", value
-
-
-def figures(folder: Path) -> list[str]:
-    """Names of the reports in a folder."""
-    return sorted(file.stem for file in folder.glob("*.json"))

@@ -1,4 +1,4 @@
-"""Computes cells. Each is written to a file of its own, in one step, as soon as it is done: a run that was killed goes on."""
+"""Computes cells. Each is written to its own file, in one step, as soon as it is done: a killed run goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Options:
     splits: int = 3
     quick: bool = False
     paper: bool = False
-    sets: Sets = Sets()
+    sets: Sets = field(default_factory=Sets)
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,9 @@ def run(wanted: Iterable[Task], options: Options) -> dict[Task, str]:
         print(
             f"[{count}/{len(missing)}] {task.family.name}: {task.row} | {task.column} | split {task.split}"
             f"{' | as in the paper' if task.paper else ''}: {taken:.1f} s{_note(result)}; about {_clock(left)} left",
-            file=sys.stderr, flush=True,
-        )  # fmt: skip
+            file=sys.stderr,
+            flush=True,
+        )
     return failures
 
 
@@ -136,7 +137,9 @@ def _expected(seconds: dict[tuple[str, str, str], float], task: Task) -> float:
     """Of the same method on the same row, of the same method, or of all: what is known."""
     if _kind(task) in seconds:
         return seconds[_kind(task)]
-    alike = [value for (family, _, column), value in seconds.items() if (family, column) == (task.family.name, task.column)]
+    alike = [
+        value for (family, _, column), value in seconds.items() if (family, column) == (task.family.name, task.column)
+    ]
     return float(np.mean(alike or list(seconds.values())))
 
 

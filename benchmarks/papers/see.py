@@ -48,7 +48,9 @@ def faces(sets: Sets, row: Mapping[str, Any], seed: int) -> Any:
     return axes.transform(X[train]), some, y[train], axes.transform(X[new]), y[new]
 
 
-def accuracies(model: Any, X: Any, some: Any, rows: Any, truth: Any, new: Any, y_new: Any) -> dict[str, tuple[float, float]]:
+def accuracies(
+    model: Any, X: Any, some: Any, rows: Any, truth: Any, new: Any, y_new: Any
+) -> dict[str, tuple[float, float]]:
     """Accuracy in % of some training rows and of new rows, for every dimension where there are several."""
     if hasattr(model, "predict"):
         found = model.transduction_ if hasattr(model, "transduction_") else model.predict(X)
@@ -75,7 +77,7 @@ def chosen(column: Any, X: Any, some: Any, values: tuple[float, ...]) -> tuple[d
     for _, held in held_out(some[known], 2):
         hidden = some.copy()
         hidden[known[held]] = -1
-        for point in product(**{name: values for name in names}):
+        for point in product(**dict.fromkeys(names, values)):
             model = make(t, **point).fit(X, hidden)
             found = accuracies(model, X, hidden, known[held], some[known[held]], X[known[held]], some[known[held]])
             for d, (_, new) in found.items():
@@ -129,43 +131,68 @@ def curve_cell(sets: Sets, row: Mapping[str, Any], column: str, seed: int, paper
 YALE = {"name": "yaleb", "classes": (10, 37)}
 QUICK = {"digits, 3 labels": {"name": "digits", "part": 0.2, "labels": 3, "new": 500}}
 TABLE = Family(
-    "see-table", cell, {name: name for name in COLUMNS},
-    {f"Ext. Yale, {n} label{'s' * (n > 1)}": YALE | {"labels": n} for n in (1, 2, 3)}, QUICK, paper=True,
-)  # fmt: skip
+    "see-table",
+    cell,
+    {name: name for name in COLUMNS},
+    {f"Ext. Yale, {n} label{'s' * (n > 1)}": YALE | {"labels": n} for n in (1, 2, 3)},
+    QUICK,
+    paper=True,
+)
 CURVES = Family(
-    "see-curves", curve_cell, {name: name for name in ("SDA", "SDE", "TCA", "linear", "kernel")},
-    {"Ext. Yale, 3 labels": YALE | {"labels": 3}}, QUICK,
-)  # fmt: skip
+    "see-curves",
+    curve_cell,
+    {name: name for name in ("SDA", "SDE", "TCA", "linear", "kernel")},
+    {"Ext. Yale, 3 labels": YALE | {"labels": 3}},
+    QUICK,
+)
 _NAMES = " ".join(COLUMNS)
 _ONE, _TWO, _THREE = "Ext. Yale, 1 label", "Ext. Yale, 2 labels", "Ext. Yale, 3 labels"
 PRINTED = {
-    "U": by_rows(_NAMES, {
-        _ONE: "19.0 23.0 44.9 36.6 40.0 40.1 38.4 44.6 44.6", _TWO: "37.3 40.5 59.6 57.2 54.5 57.7 59.9 65.1 64.3",
-        _THREE: "42.9 45.6 61.3 65.0 50.0 67.4 64.8 73.5 73.1",
-    }),
-    "T": by_rows(_NAMES, {
-        _ONE: "- - 41.7 34.8 37.7 37.3 35.6 41.1 41.1", _TWO: "- - 56.7 55.0 52.4 56.4 56.6 61.4 61.2",
-        _THREE: "- - 59.1 61.5 49.0 64.1 59.1 67.8 68.8",
-    }),
-}  # fmt: skip
+    "U": by_rows(
+        _NAMES,
+        {
+            _ONE: "19.0 23.0 44.9 36.6 40.0 40.1 38.4 44.6 44.6",
+            _TWO: "37.3 40.5 59.6 57.2 54.5 57.7 59.9 65.1 64.3",
+            _THREE: "42.9 45.6 61.3 65.0 50.0 67.4 64.8 73.5 73.1",
+        },
+    ),
+    "T": by_rows(
+        _NAMES,
+        {
+            _ONE: "- - 41.7 34.8 37.7 37.3 35.6 41.1 41.1",
+            _TWO: "- - 56.7 55.0 52.4 56.4 56.6 61.4 61.2",
+            _THREE: "- - 59.1 61.5 49.0 64.1 59.1 67.8 68.8",
+        },
+    ),
+}
 
 
 def _figure(number: int, classifier: str) -> Experiment:
     return Experiment(
-        f"see-fig{number}", f"SEE, Figure {number}: accuracy over the dimension by {classifier}", CURVES,
+        f"see-fig{number}",
+        f"SEE, Figure {number}: accuracy over the dimension by {classifier}",
+        CURVES,
         {classifier: "accuracy of new faces, %", f"best {classifier}": "largest accuracy over the dimension, %"},
-        largest=(classifier, f"best {classifier}"), ranges={f"best {classifier}": {"linear": (40, 95), "SDA": (40, 95)}},
+        largest=(classifier, f"best {classifier}"),
+        ranges={f"best {classifier}": {"linear": (40, 95), "SDA": (40, 95)}},
         note="FERET is not at hand.",
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = (
     Experiment(
-        "see-table1", "SEE, Table 1: accuracy with few labels", TABLE,
-        {"U": "accuracy of unlabelled faces, %", "T": "accuracy of new faces, %"}, printed=PRINTED, largest=("U", "T"),
-        ranges={"U": {"GFHF": (40, 98), "linear": (40, 95)}, "T": {"FME": (40, 95), "linear": (40, 95), "kernel": (40, 95)}},
+        "see-table1",
+        "SEE, Table 1: accuracy with few labels",
+        TABLE,
+        {"U": "accuracy of unlabelled faces, %", "T": "accuracy of new faces, %"},
+        printed=PRINTED,
+        largest=("U", "T"),
+        ranges={
+            "U": {"GFHF": (40, 98), "linear": (40, 95)},
+            "T": {"FME": (40, 95), "linear": (40, 95), "kernel": (40, 95)},
+        },
     ),
     _figure(1, "NN"),
     _figure(2, "SVM"),
     _figure(3, "TPTSSR"),
-)  # fmt: skip
+)

@@ -24,9 +24,11 @@ WITHIN, BETWEEN = 25, 5  # neighbours of the two graphs, K and K/5
 
 def surface_cell(sets: Sets, row: Mapping[str, Any], column: str, seed: int, paper: bool) -> Cell:
     X, y = make_two_surfaces(column, row["n"], random_state=seed)
-    embed = lambda d, mu: SupervisedLaplacianEigenmaps(  # noqa: E731
-        d, mu=mu, n_neighbors_within=WITHIN, n_neighbors_between=BETWEEN, normalized=True
-    ).fit(X, y).embedding_
+
+    def embed(d: int, mu: float) -> Any:
+        graphs = {"n_neighbors_within": WITHIN, "n_neighbors_between": BETWEEN}
+        return SupervisedLaplacianEigenmaps(d, mu=mu, normalized=True, **graphs).fit(X, y).embedding_
+
     within, between = class_graphs(X, y, n_neighbors_within=WITHIN, n_neighbors_between=BETWEEN)
     scale = np.sqrt(within.sum(axis=1))[:, None]
     measured = []
@@ -52,9 +54,7 @@ CLASSIFIERS = {
     "SUPLAP": Method(suplap, product(scale=(0.5, 1.0, 1.5, 2.0, 3.0)), nested=True),
     "SVM": Method(lambda X, y, C: LinearSVC(C=C, random_state=0), product(C=(1.0, 10.0, 100.0))),
     "K-NN": Method(lambda X, y, k: KNeighborsClassifier(k), product(k=(1, 3))),
-    "kernel regression": Method(
-        lambda X, y, k: LabelEncoding(extension=LatentVariable(k)), product(k=(3, 10))
-    ),
+    "kernel regression": Method(lambda X, y, k: LabelEncoding(extension=LatentVariable(k)), product(k=(3, 10))),
 }
 
 
@@ -76,8 +76,10 @@ def parameter_cell(sets: Sets, row: Mapping[str, Any], column: float, seed: int,
     model, _ = fitted(0.01, column)
     dimensions = ladder(most, most)
     errors = nearest_errors(model.embedding_, y, model.transform(new), truth, dimensions)
-    by_mu = [(separation_margin(model.embedding_, y, kind="distance"), value)
-             for model, value in (fitted(mu, column) for mu in (1e-4, 1e-3, 1e-2, 0.1, 1.0))]  # fmt: skip
+    by_mu = [
+        (separation_margin(model.embedding_, y, kind="distance"), value)
+        for model, value in (fitted(mu, column) for mu in (1e-4, 1e-3, 1e-2, 0.1, 1.0))
+    ]
     widths = [0.3, 0.5, 1.0, 1.5, 2.0, 3.0]
     return {
         "by dimension": {"x": dimensions, "y": errors, "label": "dimension"},
@@ -88,7 +90,9 @@ def parameter_cell(sets: Sets, row: Mapping[str, Any], column: float, seed: int,
     }
 
 
-def condition_cell(sets: Sets, row: Mapping[str, Any], column: tuple[str, float, float], seed: int, paper: bool) -> Cell:
+def condition_cell(
+    sets: Sets, row: Mapping[str, Any], column: tuple[str, float, float], seed: int, paper: bool
+) -> Cell:
     """Error and log10 of κ of an embedding with d = number of classes; widths in medians."""
     X, y, new, truth = split_rows(sets, row, seed)
     kind, scale, ridge = column
@@ -112,48 +116,94 @@ COIL, YALE = _sizes("coil20", "COIL-20", (5, 10, 20)), _sizes("yaleb", "Ext. Yal
 REDUCED = _sizes("yaleb", "Ext. Yale, 10 people", (6, 10, 20), classes=(0, 9))
 MNIST = _sizes("mnist10k", "MNIST", (20, 50), new=3000)
 SURFACES = Family(
-    "theory-surfaces", surface_cell, {name: name for name in ("quadratic", "swiss_roll", "sphere")},
-    {"200 per class": {"n": 200}}, {"200 per class": {"n": 200}},
-)  # fmt: skip
+    "theory-surfaces",
+    surface_cell,
+    {name: name for name in ("quadratic", "swiss_roll", "sphere")},
+    {"200 per class": {"n": 200}},
+    {"200 per class": {"n": 200}},
+)
 COMPARED = Family("theory-classifiers", classifier_cell, CLASSIFIERS, COIL | YALE | REDUCED | MNIST, QUICK)
 PARAMETERS = Family(
-    "theory-parameters", parameter_cell, {f"σ = {scale:g} medians": scale for scale in (0.5, 1.0, 2.0)}, COIL | YALE, QUICK
+    "theory-parameters",
+    parameter_cell,
+    {f"σ = {scale:g} medians": scale for scale in (0.5, 1.0, 2.0)},
+    COIL | YALE,
+    QUICK,
 )
 EMBEDDINGS = {
-    "SUPLAP": ("suplap", 1.0, 0.0), "SUPLAP, regularised": ("suplap", 1.0, 1e-2), "SUPLAP, high σ": ("suplap", 3.0, 0.0),
-    "label encoding": ("labels", 1.0, 0.0), "label encoding, high σ": ("labels", 3.0, 0.0), "Fisher": ("fisher", 1.0, 0.0),
-}  # fmt: skip
+    "SUPLAP": ("suplap", 1.0, 0.0),
+    "SUPLAP, regularised": ("suplap", 1.0, 1e-2),
+    "SUPLAP, high σ": ("suplap", 3.0, 0.0),
+    "label encoding": ("labels", 1.0, 0.0),
+    "label encoding, high σ": ("labels", 3.0, 0.0),
+    "Fisher": ("fisher", 1.0, 0.0),
+}
 CONDITIONS = Family("theory-conditions", condition_cell, EMBEDDINGS, COIL | YALE | REDUCED, QUICK)
 
 
 def _conditions(number: int, label: str, rows: Mapping[str, Any]) -> Experiment:
     return Experiment(
-        f"theory-fig{number}", f"THEORY, Figure {number}: error and condition parameter on {label}", CONDITIONS,
-        {"error": "misclassified test images, %", "log kappa": "log10 of the condition parameter"}, rows=tuple(rows),
+        f"theory-fig{number}",
+        f"THEORY, Figure {number}: error and condition parameter on {label}",
+        CONDITIONS,
+        {"error": "misclassified test images, %", "log kappa": "log10 of the condition parameter"},
+        rows=tuple(rows),
         ranges={"error": {"SUPLAP": (4, 20)}, "log kappa": {"label encoding": (0, 8)}},
-    )  # fmt: skip
+    )
 
 
 def _parameters(number: int, title: str, *measures: str) -> Experiment:
-    names = {"by dimension": "test error, %", "by mu": "test error, %", "separation by mu": "separation", "by width": "test error, %"}
+    names = {
+        "by dimension": "test error, %",
+        "by mu": "test error, %",
+        "separation by mu": "separation",
+        "by width": "test error, %",
+    }
     shows = {name: names[name] for name in measures} | {"error": "test error with all dimensions, %"}
     ranges = {"error": {"σ = 1 medians": (4, 25)}}
     logarithmic = "by mu" in measures
-    return Experiment(f"theory-fig{number}", f"THEORY, Figure {number}: {title}", PARAMETERS, shows, ranges=ranges, logarithmic=logarithmic)
+    return Experiment(
+        f"theory-fig{number}",
+        f"THEORY, Figure {number}: {title}",
+        PARAMETERS,
+        shows,
+        ranges=ranges,
+        logarithmic=logarithmic,
+    )
 
 
 EXPERIMENTS = (
     Experiment("theory-fig2", "THEORY, Figure 2: two classes on surfaces", SURFACES, {"data": "data"}, splits=1),
-    Experiment("theory-fig3", "THEORY, Figure 3: embeddings of quadratic surfaces", SURFACES,
-               {"1-D": "1-D", "2-D": "2-D", "3-D": "3-D"}, columns=("quadratic",), splits=1),
-    Experiment("theory-fig4", "THEORY, Figure 4: separation over μ, and the bound of Theorem 14", SURFACES,
-               {"separation": "measured separation", "bound": "bound (31)", "at small mu": "separation at μ = 0.001",
-                "largest mu": "largest μ that Theorem 14 allows"}, logarithmic=True,
-               largest=("separation", "bound", "at small mu", "largest mu"),
-               ranges={"at small mu": {"quadratic": (1e-4, 1.0), "sphere": (1e-4, 1.0)}}),
-    Experiment("theory-fig5", "THEORY, Figure 5: supervised eigenmaps beside classifiers", COMPARED,
-               {"error": "misclassified test images, %"}, ranges={"error": {"SUPLAP": (4, 20), "SVM": (4, 20), "K-NN": (4, 20)}},
-               note="ETH-80 and the features of AlexNet are not at hand."),
+    Experiment(
+        "theory-fig3",
+        "THEORY, Figure 3: embeddings of quadratic surfaces",
+        SURFACES,
+        {"1-D": "1-D", "2-D": "2-D", "3-D": "3-D"},
+        columns=("quadratic",),
+        splits=1,
+    ),
+    Experiment(
+        "theory-fig4",
+        "THEORY, Figure 4: separation over μ, and the bound of Theorem 14",
+        SURFACES,
+        {
+            "separation": "measured separation",
+            "bound": "bound (31)",
+            "at small mu": "separation at μ = 0.001",
+            "largest mu": "largest μ that Theorem 14 allows",
+        },
+        logarithmic=True,
+        largest=("separation", "bound", "at small mu", "largest mu"),
+        ranges={"at small mu": {"quadratic": (1e-4, 1.0), "sphere": (1e-4, 1.0)}},
+    ),
+    Experiment(
+        "theory-fig5",
+        "THEORY, Figure 5: supervised eigenmaps beside classifiers",
+        COMPARED,
+        {"error": "misclassified test images, %"},
+        ranges={"error": {"SUPLAP": (4, 20), "SVM": (4, 20), "K-NN": (4, 20)}},
+        note="ETH-80 and the features of AlexNet are not at hand.",
+    ),
     _parameters(6, "error over the number of training rows (rows of the table)", "by dimension"),
     _parameters(7, "error over the dimension", "by dimension"),
     _parameters(8, "error and separation over μ", "by mu", "separation by mu"),
@@ -161,4 +211,4 @@ EXPERIMENTS = (
     _conditions(10, "COIL-20", COIL),
     _conditions(12, "Ext. Yale", YALE),
     _conditions(13, "Ext. Yale, 10 people", REDUCED),
-)  # fmt: skip
+)

@@ -1,0 +1,86 @@
+"""The runner of the papers' tables: names, resuming after a kill, ranges that can fail, missing data."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def papers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.delenv("MANIFAST_DATA", raising=False)
+    return pytest.importorskip("benchmarks.papers.__main__", reason="benchmarks are not beside the tests")
+
+
+def test_list_names_every_experiment(papers, capsys):
+    assert papers.main(["list"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(names) == len(set(names)) == len(papers.EXPERIMENTS)
+    assert {"nsse-table1", "nsse-fig6", "lgrm-fig5", "see-table1", "theory-fig13", "sparse-table6", "summary"} <= set(
+        names
+    )
+
+
+def test_unknown_names_and_missing_data_are_refused(papers, tmp_path, capsys):
+    assert papers.main(["run", "nsse-table9"]) == 2
+    assert papers.main(["run", "nsse-table3", "--data", str(tmp_path), "--output", str(tmp_path)]) == 1
+    assert "orl" in capsys.readouterr().err
+
+
+def test_printed_figures_belong_to_rows_and_columns(papers):
+    for experiment in papers.EXPERIMENTS.values():
+        for measure, rows in experiment.printed.items():
+            assert measure in experiment.shows
+            assert set(rows) <= set(experiment.family.rows)
+            assert all(set(cells) <= set(experiment.family.columns) for cells in rows.values())
+
+
+def test_a_killed_run_goes_on_to_the_same_tables(papers, tmp_path):
+    """Cells that were finished are kept as they are; the tables equal those of a run that was not killed."""
+    name = "lgrm-fig1"
+    command = [sys.executable, "-m", "benchmarks.papers", "run", name, "--quick", "--splits", "3", "--output"]
+    run = subprocess.Popen([*command, str(tmp_path / "killed")], cwd=ROOT, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while len(list((tmp_path / "killed").rglob("*training.json"))) < 3 and time.monotonic() < end:
+        time.sleep(0.005)
+    run.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+    run.wait()
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "killed").rglob("*training.json")}
+    assert len(kept) >= 3
+    for folder in ("killed", "whole"):
+        assert papers.main([*command[3:], str(tmp_path / folder)]) == 0
+    assert all(file.stat().st_mtime_ns == at for file, at in kept.items())
+    for ending in ("md", "json"):
+        texts = [(tmp_path / folder / f"{name}.{ending}").read_text() for folder in ("killed", "whole")]
+        assert texts[0] == texts[1]
+
+
+def test_a_figure_outside_its_range_fails(papers, tmp_path, monkeypatch, capsys):
+    wrong = replace(papers.EXPERIMENTS["lgrm-fig1"], ranges={"new": {"LGRM": (2.0, 3.0), "nobody": (0.0, 1.0)}})
+    monkeypatch.setitem(papers.EXPERIMENTS, "lgrm-fig1", wrong)
+    assert papers.main(["run", "lgrm-fig1", "--quick", "--splits", "1", "--output", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "not from 2 to 3" in said and "nobody on Swiss roll is missing" in said
+
+
+def test_a_damaged_or_outdated_cell_is_computed_again(papers, tmp_path):
+    arguments = ["run", "lgrm-fig5", "--quick", "--splits", "1", "--output", str(tmp_path)]
+    assert papers.main(arguments) == 0
+    files = sorted((tmp_path / "cells").rglob("*.json"))
+    whole = json.loads(files[0].read_text())
+    files[0].write_text("{")
+    files[1].write_text(json.dumps(json.loads(files[1].read_text()) | {"fingerprint": "older"}))
+    assert papers.main(arguments) == 0
+    assert json.loads(files[0].read_text())["cell"] == whole["cell"]
+    assert json.loads(files[1].read_text())["fingerprint"] != "older"
