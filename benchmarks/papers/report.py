@@ -261,7 +261,11 @@ def _draw(experiment: Experiment, options: Options, summary: Summary) -> bool:
         axes.set_title(title, fontsize=7)
         axes.tick_params(labelsize=5)
     figure.tight_layout()
-    figure.savefig(options.output / f"{experiment.name}.png", dpi=70 if panels else 42, metadata={"Software": None})
+    figure.savefig(
+        options.output / f"{experiment.name}.png",
+        dpi=(70 if count <= 3 else 45) if panels else 30,
+        metadata={"Software": None},
+    )
     pyplot.close(figure)
     return True
 
