@@ -75,6 +75,15 @@ class Kernel:
             )
         return values
 
+    def size(self, X: Array) -> float:
+        """The largest magnitude of K on the training rows, which is on its diagonal."""
+        if self.name == "rbf":
+            return 1.0
+        if self.name == "precomputed":
+            return largest_magnitude(X)
+        squares = float(np.einsum("ij,ij->i", X, X, dtype=np.float64).max())
+        return squares if self.name == "linear" else (squares + self.coef0) ** self.degree
+
 
 class KernelSum:
     """K(x, rows) @ dual + intercept, row by row the same for any batch; without rows, x holds the values of the kernel.
@@ -159,10 +168,13 @@ def linear_map(X: Any, coef: Array, intercept: Array) -> Array:
     return np.asarray(X @ coef + intercept) if is_sparse(X) else affine_product(X, coef, intercept)
 
 
-def settle(coef: Array, image: Array, dtype: Any) -> Array:
-    """Coefficients in the data's dtype; in float64 where rounding or range of float32 would show in their image."""
+def settle(coef: Array, image: Array, dtype: Any, size: float = 1.0) -> Array:
+    """Coefficients in the data's dtype; in float64 where rounding or range of float32 would show in their image.
+
+    `size` is the largest magnitude of what they multiply: features, or values of a kernel.
+    """
     largest = max(float(np.abs(image).max(initial=0.0)), float(np.finfo(np.float64).tiny))
-    blown_up = float(np.abs(coef).sum(axis=0).max(initial=0.0)) / largest
+    blown_up = size * float(np.abs(coef).sum(axis=0).max(initial=0.0)) / largest
     size = float(np.abs(coef).max(initial=0.0))
     return np.ascontiguousarray(coef, dtype=np.float64 if blown_up > 1e2 or 0 < size < _SMALLEST else dtype)
 

@@ -67,10 +67,9 @@ class LinearMap:
         """The map of training rows X, in their dtype where its image allows that."""
         if X.dtype == np.float64:
             return cls(np.ascontiguousarray(coef), np.asarray(intercept, dtype=np.float64))
-        size = float(abs(X).max())
         image = X[: min(X.shape[0], 1000)] @ coef + intercept
-        dtype = settle(np.asarray(coef) * size, np.asarray(image), X.dtype).dtype
-        return cls(np.ascontiguousarray(coef, dtype=dtype), np.asarray(intercept, dtype=dtype))
+        coef = settle(coef, np.asarray(image), X.dtype, float(abs(X).max()))
+        return cls(coef, np.asarray(intercept, dtype=coef.dtype))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> LinearMap:
@@ -106,7 +105,8 @@ class KernelMap:
     def of(cls, kernel: Kernel, X: Array, dual: Array, intercept: Array, image: Array) -> KernelMap:
         """The map of training rows X whose image is known, in their dtype where the image allows that."""
         rows = None if kernel.name == "precomputed" else X
-        return cls(kernel, rows, settle(dual, image, X.dtype), np.asarray(intercept, dtype=np.float64))
+        dual = settle(dual, image, X.dtype, kernel.size(X))
+        return cls(kernel, rows, dual, np.asarray(intercept, dtype=np.float64))
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> KernelMap:

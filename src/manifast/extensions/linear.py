@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as la
 
-from manifast._gram import Kernel, settle
+from manifast._gram import Kernel
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._lipschitz import linear_lipschitz
 from manifast._validation import Array, as_number, as_positive
@@ -49,8 +49,7 @@ class Linear(Extension):
         self.fit_intercept = fit_intercept
 
     def _fit(self, X: Array, Y: Array) -> LinearMap:
-        dtype = np.result_type(X.dtype, Y.dtype)
-        X, Y = X.astype(np.float64), Y.astype(np.float64)
+        rows, X, Y = X, X.astype(np.float64), Y.astype(np.float64)
         mean, target = (X.mean(axis=0), Y.mean(axis=0)) if self.fit_intercept else (np.zeros(X.shape[1]), 0.0)
         left, values, right = la.svd(X - mean, full_matrices=False)
         if self.alpha is None:
@@ -62,7 +61,7 @@ class Linear(Extension):
         coef = right[kept].T @ (shrunk[:, None] * (left[:, kept].T @ (Y - target)))
         self.lipschitz_ = linear_lipschitz(coef)
         intercept = np.zeros(Y.shape[1]) + target - mean @ coef
-        return LinearMap(np.ascontiguousarray(coef, dtype=dtype), np.asarray(intercept, dtype=dtype))
+        return LinearMap.of(rows, coef, intercept)
 
     @property
     def coef_(self) -> Array:
@@ -128,11 +127,8 @@ class KernelRidge(Extension):
     def _fit(self, X: Array, Y: Array) -> KernelMap:
         alpha = as_positive(self.alpha, "alpha")
         kernel = Kernel.of(self.kernel, X, sigma=self.sigma, degree=self.degree, coef0=self.coef0, matrices=2)
-        dtype = np.result_type(X.dtype, Y.dtype)
-        wide = Y.astype(np.float64)
-        dual, intercept = KernelRidgeSmoother(kernel.matrix(X), alpha, bias=self.fit_intercept).fit(wide)
-        rows = None if kernel.name == "precomputed" else X
-        return KernelMap(kernel, rows, settle(dual, wide, dtype), np.asarray(intercept, dtype=dtype))
+        smoother = KernelRidgeSmoother(kernel.matrix(X), alpha, bias=self.fit_intercept)
+        return KernelMap.of(kernel, X, *smoother.fit(Y.astype(np.float64)), Y)
 
     @property
     def _kernel(self) -> Kernel:

@@ -45,7 +45,7 @@ class Features:
         """The map with coefficients (q, d) and intercept."""
         X = self.rows.X
         if self.kernel is None:
-            return LinearMap(np.ascontiguousarray(coef, dtype=X.dtype), intercept.astype(X.dtype))
+            return LinearMap.of(X, coef, intercept)
         rows = None if self.kernel.name == "precomputed" else X
         return KernelMap(self.kernel, rows, np.ascontiguousarray(coef), intercept)  # float64: sums of them cancel
 
