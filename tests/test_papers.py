@@ -84,3 +84,47 @@ def test_a_damaged_or_outdated_cell_is_computed_again(papers, tmp_path):
     assert papers.main(arguments) == 0
     assert json.loads(files[0].read_text())["cell"] == whole["cell"]
     assert json.loads(files[1].read_text())["fingerprint"] != "older"
+
+
+def test_times_are_measured_again_with_what_was_chosen(papers, tmp_path, monkeypatch):
+    """`time` leaves everything but the times as it is, and computes no cell."""
+    some = replace(papers.EXPERIMENTS["summary"], columns=("SUPLAP", "NN"), ranges={})
+    monkeypatch.setitem(papers.EXPERIMENTS, "summary", some)
+    options = ["summary", "--quick", "--splits", "1", "--output", str(tmp_path)]
+    assert papers.main(["time", *options]) == 0
+    assert not list(tmp_path.rglob("cells/*/*.json"))
+    assert papers.main(["run", *options]) == 0
+    before = {file: json.loads(file.read_text())["cell"] for file in tmp_path.rglob("cells/*/*.json")}
+    assert len(before) == 2
+    assert papers.main(["time", *options]) == 0
+    for file, cell in before.items():
+        after = json.loads(file.read_text())["cell"]
+        assert {name for name in cell if cell[name] != after[name]} == {"fit_s", "row_us"}
+    page = (tmp_path / "summary.md").read_text()
+    assert "| SupervisedLaplacianEigenmaps |" in page and "scale, d" in page
+
+
+def test_the_best_point_of_a_curve_is_shown_as_in_the_paper(papers, tmp_path):
+    from benchmarks.papers.report import summarize
+    from benchmarks.papers.runner import Options, tasks, write
+
+    experiment, options = papers.EXPERIMENTS["sparse-table1"], Options(tmp_path, splits=2)
+    for task in tasks(experiment, options):
+        curve = {"x": [1, 2, 3], "y": [10.0, 30.0 - task.split, 20.0 + 5 * task.split]}
+        write(task, {"nn": 5.0, "nn curve": curve}, 0.0, options)
+    numbers = summarize(experiment, options)["numbers"]
+    entry = numbers["as in the paper"]["nn"]["ORL, 30 %"]["sparse"]
+    assert (entry["mean"], entry["standard_error"], entry["parameters"]) == (29.5, 0.5, "2")
+    assert numbers["chosen on training data"]["nn"]["ORL, 30 %"]["sparse"]["mean"] == 5.0
+
+
+def test_candidates_that_cannot_be_fitted_are_left_out(papers):
+    """Validation on one image per class, where LDA does not exist: the first candidate is taken."""
+    import numpy as np
+    from benchmarks.papers.choice import validated
+    from benchmarks.papers.supervised import METHODS
+
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 2)
+    cell = validated(METHODS["LDA"], rng.standard_normal((8, 3)) + 9.0 * y[:, None], y, np.full((1, 3), 9.0), [1])
+    assert json.loads(cell["chosen"]) == {"solver": "lsqr", "shrinkage": "auto"} and cell["error"] == 0

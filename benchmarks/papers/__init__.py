@@ -5,7 +5,8 @@
     python -m benchmarks.papers run all --quick
 
     __main__    the command line
-    nsse, lgrm, see, theory, sparse, summary    what is measured: families of cells, and experiments
+    summary, nsse, lgrm, see, theory, sparse    what is measured: families of cells, and experiments
+    supervised  supervised methods on images, which NSSE's tables and the summary share
     choice      methods with grids, and parameters chosen on training rows
     data        image sets by name, and splits
     model       what a family and an experiment are

@@ -1,4 +1,4 @@
-"""Command line: `list` names the tables and figures, `run` computes them."""
+"""Command line: `list` names the tables and figures, `run` computes them, `time` measures their times again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.papers import lgrm, nsse, see, sparse, summary, theory
 from benchmarks.papers.data import MissingSet, Sets
 from benchmarks.papers.model import Experiment
 from benchmarks.papers.report import outside, write_report
-from benchmarks.papers.runner import Options, run, tasks
+from benchmarks.papers.runner import Options, cpu_seconds, measure_times, run, tasks
 
 PAPERS = (nsse, lgrm, see, theory, sparse, summary)
 EXPERIMENTS: dict[str, Experiment] = {made.name: made for paper in PAPERS for made in paper.EXPERIMENTS}
@@ -35,8 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
     begin, problems = time.perf_counter(), []
     for name in EXPERIMENTS if every else given.names:
         experiment = EXPERIMENTS[name]
+        wanted = tasks(experiment, options)
         try:
-            failures = run(tasks(experiment, options), options)
+            failures = {} if given.command == "time" else run(wanted, options)
+            if given.command == "time":
+                measure_times(wanted, options)
         except MissingSet as problem:
             print(f"{name}: skipped. {problem} See docs/data.md.", file=sys.stderr, flush=True)
             problems += [] if every else [f"{name}: its data are not there"]
@@ -44,7 +47,11 @@ def main(arguments: list[str] | None = None) -> int:
         found = write_report(experiment, options)
         problems += [f"{name}: {task.row}, {task.column}: {why}" for task, why in failures.items()]
         problems += outside(experiment, found) if given.quick else []
-        print(f"{name}: {options.output / name}.md, {time.perf_counter() - begin:.0f} s so far", flush=True)
+        print(
+            f"{name}: {options.output / name}.md; {cpu_seconds(wanted, options):.0f} s of processor time; "
+            f"{time.perf_counter() - begin:.0f} s so far",
+            flush=True,
+        )
     for line in problems:
         print(line, file=sys.stderr)
     return 1 if problems else 0
@@ -54,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="names of the tables and figures")
-    one = commands.add_parser("run", help="compute tables and figures; goes on where it was stopped")
+    one = argparse.ArgumentParser(add_help=False)
     one.add_argument("names", nargs="+", metavar="NAME", help="names that `list` shows, or all")
     one.add_argument("--splits", type=int, default=3, help="random splits; the papers take 5, 10 or 20 (3)")
     one.add_argument(
@@ -68,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--as-in-paper", action="store_true", help="also with parameters chosen as the papers do")
     one.add_argument("--output", type=Path, help="folder of cells and reports (papers-results, papers-quick)")
+    commands.add_parser("run", parents=[one], help="compute tables and figures; goes on where it was stopped")
+    commands.add_parser("time", parents=[one], help="measure times of finished cells again, with what they chose")
     return parser
 
 

@@ -12,6 +12,8 @@ Cell = dict[str, Any]
 # cell(sets, row, column, seed, paper): the arguments of a row, what a column declares, the split, and whether
 # parameters are chosen the paper's way.
 CellFunction = Callable[[Any, Mapping[str, Any], Any, int, bool], Cell]
+# times(sets, row, column, seed, cell): what a finished cell takes, measured again with the parameters it chose.
+TimesFunction = Callable[[Any, Mapping[str, Any], Any, int, Cell], Cell]
 
 
 @dataclass(frozen=True, eq=False)  # a family is itself, and can be part of a key
@@ -24,6 +26,7 @@ class Family:
     rows: Mapping[str, Mapping[str, Any]]
     quick: Mapping[str, Mapping[str, Any]]  # rows of the quick form, on digits or generated data
     paper: bool = False  # whether the paper's way to choose parameters differs, and is computed on request
+    times: TimesFunction | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Experiment:
     """One table or figure.
 
     `printed` holds what the paper prints, by measure, row and column. `ranges` are what the means of the quick form
-    must stay in, by measure and column, for every row.
+    must stay in, by measure and column, for every row. `best_of` names, by measure, the curve whose best point is what
+    the paper prints.
     """
 
     name: str
@@ -46,6 +50,8 @@ class Experiment:
     splits: int | None = None  # fixed where more splits show nothing
     logarithmic: bool = False  # x axis of the curves
     ranked: str = ""  # measure by which columns are ranked over the rows
+    best_of: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)  # of columns, where reports show other ones
     note: str = ""
 
     def row_names(self, quick: bool) -> tuple[str, ...]:

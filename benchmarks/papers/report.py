@@ -34,6 +34,9 @@ def summarize(experiment: Experiment, options: Options) -> Summary:
                 _put(curves, place, _mean_curve(values))
             elif not isinstance(values[0], Mapping):
                 _put(numbers, place, _mean(values))
+        for measure, curve in experiment.best_of.items():
+            values = [run[curve] for run in runs]
+            _put(numbers, ("as in the paper", measure, row, column), _best_point(values, measure in experiment.largest))
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -69,9 +72,11 @@ def write_report(experiment: Experiment, options: Options) -> Summary:
     drawn = _draw(experiment, options, summary)
     text = [f"# {experiment.title}", "", *_introduction(experiment, options)]
     for measures in summary["numbers"].values() if experiment.ranked else ():
-        text += [*_ranking(experiment, measures), ""]
+        text += [*_ranking(experiment, measures, _choices(experiment, options)), ""]
     for way, measures in summary["numbers"].items():
         for measure, rows in measures.items():
+            if experiment.ranked not in ("", measure):
+                continue  # its means stand in the ranking
             text += [
                 f"**{_capital(experiment.shows[measure])}** ({way}):",
                 "",
@@ -116,6 +121,13 @@ def _best(values: list[Any], largest: bool) -> dict[str, Any]:
     return means[key] | {"parameters": key}
 
 
+def _best_point(values: list[Any], largest: bool) -> dict[str, Any]:
+    """The point of the mean curve that is best: what the papers print of a curve."""
+    common = [x for x in values[0]["x"] if all(x in run["x"] for run in values)]
+    runs = [{"candidates": {f"{x:g}": run["y"][run["x"].index(x)] for x in common}} for run in values]
+    return _best(runs, largest)
+
+
 def _mean_curve(values: list[Any]) -> dict[str, Any]:
     """At the places that all splits have."""
     common = [x for x in values[0]["x"] if all(x in run["x"] for run in values)]
@@ -154,10 +166,22 @@ def _table(experiment: Experiment, measure: str, rows: Mapping[str, Any], option
                 text += f" ({printed[row][name]:g})"
             line.append(text)
         lines.append(line)
-    return markdown_table(["", *columns], lines)
+    table = [["", *(experiment.names.get(name, name) for name in columns)], *lines]
+    if experiment.ranked:  # methods are many: they go down the page
+        table = [list(column) for column in zip(*table, strict=True)]
+    return markdown_table(table[0], table[1:])
 
 
-def _ranking(experiment: Experiment, measures: Mapping[str, Any]) -> list[str]:
+def _choices(experiment: Experiment, options: Options) -> dict[str, str]:
+    """Names of the parameters that every column chose."""
+    names: dict[str, list[str]] = {}
+    for task, cell in stored(experiment, options):
+        for part in ("chosen", "inside"):
+            names.setdefault(task.column, []).extend(json.loads(cell[part]))
+    return {column: ", ".join(dict.fromkeys(found)) or "none" for column, found in names.items()}
+
+
+def _ranking(experiment: Experiment, measures: Mapping[str, Any], choices: Mapping[str, str]) -> list[str]:
     """Columns from best to worst mean rank over the rows, with the means of all measures."""
     rows = list(measures[experiment.ranked].values())
     names = [name for name in experiment.column_names() if all(name in cells for cells in rows)]
@@ -167,19 +191,20 @@ def _ranking(experiment: Experiment, measures: Mapping[str, Any]) -> list[str]:
     )
     lines = [
         [
-            names[at],
+            experiment.names.get(names[at], names[at]),
             f"{ranks[at]:.1f}",
             *(
                 _short(float(np.mean([cells[names[at]]["mean"] for cells in part.values()])))
                 for part in measures.values()
             ),
+            choices.get(names[at], "none"),
         ]
         for at in np.argsort(ranks, kind="stable")
     ]
     return [
         "**Mean rank and means over the rows:**",
         "",
-        *markdown_table(["", "rank", *(experiment.shows[name] for name in measures)], lines),
+        *markdown_table(["", "rank", *(experiment.shows[name] for name in measures), "chosen on training rows"], lines),
     ]
 
 

@@ -60,7 +60,7 @@ class Task:
 def tasks(experiment: Experiment, options: Options) -> list[Task]:
     """The cells of an experiment, split by split, so that an interrupted run has whole tables of fewer splits."""
     splits = min(options.splits, experiment.splits or options.splits)
-    ways = (False, True) if options.paper and experiment.family.paper else (False,)
+    ways = (False, True) if options.paper and experiment.family.paper and not experiment.ranked else (False,)
     return [
         Task(experiment.family, row, column, split, way, options.quick)
         for split in range(splits)
@@ -76,7 +76,7 @@ def run(wanted: Iterable[Task], options: Options) -> dict[Task, str]:
     failures: dict[Task, str] = {}
     seconds: dict[tuple[str, str, str], float] = {}
     for count, task in enumerate(missing, 1):
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -91,7 +91,7 @@ def run(wanted: Iterable[Task], options: Options) -> dict[Task, str]:
         taken = time.perf_counter() - begin
         seconds[_kind(task)] = taken
         if "failed" not in result:
-            write(task, result, taken, options)
+            write(task, result, time.process_time() - begin_cpu, options)
         left = sum(_expected(seconds, other) for other in missing[count:])
         print(
             f"[{count}/{len(missing)}] {task.family.name}: {task.row} | {task.column} | split {task.split}"
@@ -102,21 +102,44 @@ def run(wanted: Iterable[Task], options: Options) -> dict[Task, str]:
     return failures
 
 
+def measure_times(wanted: Iterable[Task], options: Options) -> None:
+    """Times of finished cells again, with the parameters they chose: for runs that did not have the machine alone."""
+    for task in dict.fromkeys(wanted):
+        file = _read_file(task, options)
+        if file is None or task.family.times is None or task.paper:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            column = task.family.columns[task.column]
+            found = task.family.times(options.sets, task.arguments, column, task.split, file["cell"])
+        write(task, file["cell"] | found, file["cpu_seconds"], options)
+
+
+def cpu_seconds(wanted: Iterable[Task], options: Options) -> float:
+    """What the finished cells of some tasks took, on all cores."""
+    return sum(file["cpu_seconds"] for file in (_read_file(task, options) for task in dict.fromkeys(wanted)) if file)
+
+
 def read(task: Task, options: Options) -> Cell | None:
     """A finished cell; None where there is none, or one of other arguments."""
+    file = _read_file(task, options)
+    return None if file is None else file["cell"]
+
+
+def _read_file(task: Task, options: Options) -> dict[str, Any] | None:
     try:
-        stored = json.loads((options.output / "cells" / task.file).read_text())
+        file = json.loads((options.output / "cells" / task.file).read_text())
     except (OSError, ValueError):
         return None
-    return stored["cell"] if stored.get("fingerprint") == task.fingerprint else None
+    return file if file.get("fingerprint") == task.fingerprint else None
 
 
-def write(task: Task, cell: Cell, seconds: float, options: Options) -> None:
+def write(task: Task, cell: Cell, cpu: float, options: Options) -> None:
     """Under a name of its own first: a reader never sees half a file."""
     file = options.output / "cells" / task.file
     file.parent.mkdir(parents=True, exist_ok=True)
     half = file.with_name(f".{file.name}.{os.getpid()}")
-    content = {"fingerprint": task.fingerprint, "seconds": seconds, "cell": cell}
+    content = {"fingerprint": task.fingerprint, "cpu_seconds": cpu, "cell": cell}
     half.write_text(json.dumps(content, default=_number))
     os.replace(half, file)
 

@@ -162,6 +162,9 @@ def _shown(name: str, title: str, shows: Mapping[str, str], measure: str, **more
         shows,
         printed={measure: PRINTED[measure]} if measure in shows else {},
         largest=largest,
+        best_of={
+            name: curve for name, curve in (("nn", "nn curve"), ("svm", "svm curve")) if {name, curve} <= set(shows)
+        },
         **more,
     )
 

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.papers.choice import Method, error, ladder, nearest, nearest_errors, product, validated
 from benchmarks.papers.data import Sets
 from benchmarks.papers.model import Cell, Experiment, Family
-from benchmarks.papers.nsse import split_rows, suplap
+from benchmarks.papers.supervised import split_rows, suplap
 from manifast import FisherEmbedding, LabelEncoding, SupervisedLaplacianEigenmaps
 from manifast.datasets import make_two_surfaces
 from manifast.extensions import RBF, LatentVariable

@@ -763,7 +763,7 @@ FINE = ([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: separation_margin(*FINE, kind="round"), "kind must be 'linear' or 'distance'. Got 'round'"),
+        (lambda: separation_margin(*FINE, kind="round"), "kind must be 'linear', 'origin' or 'distance'. Got 'round'"),
         (lambda: separation_margin([[0.0], [np.nan]], [0, 1]), "Y must be finite"),
         (lambda: separation_margin([[0.0], [1.0]], [0, 0]), "at least 2 classes"),
         (lambda: separation_margin([[0.0], [1.0]], [0, 1, 1]), "y must hold one label per row"),

@@ -1,4 +1,4 @@
-"""Balls around the rows: how many rows of the class they hold, and how far the embedding spreads them."""
+"""Balls around the rows: how many rows they hold, how many cover a class, and how far the embedding spreads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manifast._validation import Array, as_columns, as_positive
 from manifast.kernels import sq_distances
 from manifast.theory._rows import in_range, labelled_rows
 
-__all__ = ["ball_probability", "within_diameter"]
+__all__ = ["ball_probability", "covering_number", "within_diameter"]
 
 _CHUNK = 1 << 21  # distances held at once
 
@@ -44,6 +44,43 @@ def ball_probability(X: Any, y: Any, delta: float) -> Array:
     """
     X, labels = labelled_rows("ball_probability", "X", X, y, least_members=2)
     return np.asarray(ball_probabilities(X, labels, [as_positive(delta, "delta")])[0])
+
+
+def covering_number(X: Any, y: Any, radius: float, *, unseen: bool = True) -> Array:
+    """How many open balls cover every class: an estimate of N(radius, M_m), which Theorem 2 asks for.
+
+    Balls around rows of the class are chosen one by one, each around the row that is farthest from the earlier ones,
+    until they cover all of its rows.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    y : array of n labels
+    radius : float
+        Radius of the balls; Theorem 2 asks for epsilon / 2.
+    unseen : bool, default True
+        Add an estimate of the balls that the class needs where no row was drawn yet (Chao's estimator, from the balls
+        that hold one row and two). Without it the number never exceeds the number of rows, however few these are.
+
+    Returns
+    -------
+    array of shape (n_classes,)
+        One number per class; the classes are in ascending order.
+
+    Notes
+    -----
+    With ``unseen=False`` the number is at least the covering number of the given rows, and at most that for half the
+    radius.
+
+    Examples
+    --------
+    >>> from manifast.theory import covering_number
+    >>> X, y = [[0.0], [0.1], [5.0], [5.1], [9.0]], ["a", "a", "a", "a", "b"]
+    >>> covering_number(X, y, radius=1.0, unseen=False)
+    array([2., 1.])
+    """
+    X, labels = labelled_rows("covering_number", "X", X, y)
+    return covering_numbers(X, labels, as_positive(radius, "radius"), unseen)
 
 
 def within_diameter(X: Any, Y: Any, y: Any, delta: float) -> float:
@@ -84,6 +121,25 @@ def ball_probabilities(X: Array, labels: Labels, deltas: Any) -> Array:
             others = (distances < delta).sum(axis=1) - 1
             eta[k, c] = min(eta[k, c], others.min() / (distances.shape[1] - 1))
     return eta
+
+
+def covering_numbers(X: Array, labels: Labels, radius: float, unseen: bool = True) -> Array:
+    """Balls that cover every class, as `covering_number` counts them."""
+    scaled, exponent = in_range(X)
+    reach, counts = float(np.ldexp(radius, -exponent)), np.empty(labels.count)
+    for c, members in enumerate(labels.members):
+        rows = np.ascontiguousarray(scaled[members])
+        apart, ball, balls, farthest = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.int64), 0, 0
+        while apart[farthest] >= reach:
+            away = _distances(rows, rows[farthest : farthest + 1])[:, 0]
+            ball[away < apart] = balls
+            apart = np.minimum(apart, away)
+            balls += 1
+            farthest = int(apart.argmax())
+        sizes = np.bincount(ball, minlength=balls)
+        alone, twins = int((sizes == 1).sum()), int((sizes == 2).sum())
+        counts[c] = balls + (alone * (alone - 1) / (2 * (twins + 1)) if unseen else 0.0)
+    return counts
 
 
 def within_diameters(X: Array, Y: Array, labels: Labels, deltas: Any) -> Array:

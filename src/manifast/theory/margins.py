@@ -25,9 +25,10 @@ def separation_margin(Y: Any, y: Any, kind: str = "linear") -> float:
     ----------
     Y : array of shape (n, d)
     y : array of n labels
-    kind : {"linear", "distance"}
+    kind : {"linear", "origin", "distance"}
         "linear" is the largest γ of THEORY eq. (1): every two classes have a widest empty slab between them, and γ is
-        the full width of the narrowest of these slabs. "distance" is the smallest distance between rows of different
+        the full width of the narrowest of these slabs. "origin" is γ_c of eq. (32), where the middle of every slab has
+        to go through the origin; it is never larger. "distance" is the smallest distance between rows of different
         classes, γ of Theorems 6 and 9, which is never smaller.
 
     Returns
@@ -50,20 +51,37 @@ def separation_margin(Y: Any, y: Any, kind: str = "linear") -> float:
     3.0
     >>> round(separation_margin(Y, y, kind="distance"), 6)
     3.162278
+    >>> separation_margin([[-1.0], [4.0]], [0, 1], kind="origin")
+    2.0
     """
-    if kind not in ("linear", "distance"):
-        raise ValueError(f"kind must be 'linear' or 'distance'. Got {kind!r} instead.")
+    if kind not in ("linear", "origin", "distance"):
+        raise ValueError(f"kind must be 'linear', 'origin' or 'distance'. Got {kind!r} instead.")
     Y, labels = labelled_rows("separation_margin", "Y", Y, y)
     if kind == "distance":
         rows, exponent = in_range(Y)
         return float(np.ldexp(nearest_outside(rows, labels.codes, None)[2].min(), exponent))
-    rows, exponent = _centred(Y)
+    if kind == "origin":
+        return origin_margin([Y[at] for at in labels.members])
+    rows, _, exponent = centred(Y)
     narrowest = np.inf
-    for A, B in _pairs_of_classes(rows, labels):
+    for A, B in (pair for _, pair in pairs_of_classes(rows, labels)):
         narrowest = min(narrowest, widest_slab(A, B, enough=narrowest)[0])
         if narrowest == 0:
             break
     return float(np.ldexp(narrowest, exponent))
+
+
+def origin_margin(groups: list[Array]) -> float:
+    """γ_c of eq. (32): twice the distance that hyperplanes through the origin keep from every two groups of rows.
+
+    ω separates A from B in this way where it points from the origin to all rows of A and of -B. A single group has to
+    lie on one side of a hyperplane.
+    """
+    exponent = int(np.frexp(max(float(np.abs(group).max()) for group in groups))[1])
+    scaled = [np.ldexp(np.asarray(group, dtype=np.float64), -exponent) for group in groups]
+    sides = [np.vstack([A, -B]) for A, B in combinations(scaled, 2)] or scaled
+    origin = np.zeros((1, scaled[0].shape[1]))
+    return float(np.ldexp(2 * min(widest_slab(side, origin)[0] for side in sides), exponent))
 
 
 def q_mean_margin(Y: Any, y: Any, q: int) -> float:
@@ -101,9 +119,9 @@ def q_mean_margins(Y: Array, labels: Labels, qs: list[int]) -> Array:
 
     Of all means of Q rows, that of the Q rows nearest to the hyperplane is nearest to it.
     """
-    rows, exponent = _centred(Y)
+    rows, _, exponent = centred(Y)
     margins, last = np.full(len(qs), np.inf), np.array(qs) - 1
-    for A, B in _pairs_of_classes(rows, labels):
+    for A, B in (pair for _, pair in pairs_of_classes(rows, labels)):
         _, normal = widest_slab(A, B)
         if normal is None:
             return np.zeros(len(qs))
@@ -114,20 +132,21 @@ def q_mean_margins(Y: Array, labels: Labels, qs: list[int]) -> Array:
     return np.asarray(np.ldexp(margins, exponent))
 
 
-def _centred(Y: Array) -> tuple[Array, int]:
-    """Rows minus their mean, divided by a power of two so that the largest entry is about 1; and the exponent."""
+def centred(Y: Array) -> tuple[Array, Array, int]:
+    """Rows of which the largest entry is about 1, 2^-e (Y - mean); the mean, and e."""
     wide = np.asarray(Y, dtype=np.float64)
     first = int(np.frexp(np.abs(wide).max())[1])
     wide = np.ldexp(wide, -first)
-    wide = wide - wide.mean(axis=0)
+    mean = wide.mean(axis=0)
+    wide = wide - mean
     second = int(np.frexp(np.abs(wide).max())[1])
-    return np.ldexp(wide, -second), first + second
+    return np.ldexp(wide, -second), np.ldexp(mean, first), first + second
 
 
-def _pairs_of_classes(Y: Array, labels: Labels) -> Iterator[tuple[Array, Array]]:
-    """The rows of every two classes; pairs whose means are close come first."""
+def pairs_of_classes(Y: Array, labels: Labels) -> Iterator[tuple[tuple[int, int], tuple[Array, Array]]]:
+    """Numbers and rows of every two classes; pairs whose means are close come first."""
     groups = [Y[rows] for rows in labels.members]
     means = np.array([group.mean(axis=0) for group in groups])
     apart = sq_distances(means)
     for k, m in sorted(combinations(range(labels.count), 2), key=lambda pair: float(apart[pair])):
-        yield groups[k], groups[m]
+        yield (k, m), (groups[k], groups[m])

@@ -15,10 +15,11 @@ from manifast.kernels import knn
 from manifast.metrics import misclassification_rate
 from manifast.theory._rows import labelled_rows
 from manifast.theory.balls import within_diameters
+from manifast.theory.classifier import linear_classifier
 from manifast.theory.fitted_maps import GaussianMap, fitted_map, left_out_error, map_name, measured_rows
 from manifast.theory.gaussian_maps import coefficient_bound, condition_parameter
 from manifast.theory.margins import separation_margin
-from manifast.theory.verdicts import Verdict, conclude, judge
+from manifast.theory.verdicts import CoveringVerdict, Verdict, conclude, judge, judge_covering
 
 __all__ = ["GeneralizationReport", "generalization_report"]
 
@@ -27,7 +28,8 @@ __all__ = ["GeneralizationReport", "generalization_report"]
 class GeneralizationReport:
     """What `generalization_report` found; it prints as one page.
 
-    None stands for what the map does not have. `lipschitz` of a linear map holds its spectral norm twice.
+    None stands for what the map does not have. `verdicts` are Theorems 5, 6, 8 and 9, `covering` is Theorem 2.
+    `lipschitz` of a linear map holds its spectral norm twice.
     """
 
     estimator: str
@@ -46,7 +48,9 @@ class GeneralizationReport:
     condition_parameter: float | None
     loo_error: float | None
     test_error: float | None
+    linear_test_error: float | None
     verdicts: tuple[Verdict, ...]
+    covering: CoveringVerdict | None
     conclusion: str
 
     def __str__(self) -> str:
@@ -89,7 +93,10 @@ class GeneralizationReport:
             lines.append(("1-NN error of rows left out of the map", known))
         if self.test_error is not None:
             lines.append(("1-NN error on the test rows", f"{self.test_error:.2%}"))
-        return lines + [(verdict.theorem, str(verdict)) for verdict in self.verdicts]
+        if self.linear_test_error is not None:
+            lines.append(("error of the linear classifier (4) there", f"{self.linear_test_error:.2%}"))
+        verdicts = [*([self.covering] if self.covering else []), *self.verdicts]
+        return lines + [(verdict.theorem, str(verdict)) for verdict in verdicts]
 
 
 def generalization_report(
@@ -109,7 +116,8 @@ def generalization_report(
     y : array of n labels
         Their classes, also where the embedding was fitted without labels; -1 is a class like any other.
     X_test, y_test : array of shape (m, p) and m labels, optional
-        New rows and their classes: they add the error of the nearest neighbour in the embedding.
+        New rows and their classes: they add the errors of the nearest neighbour in the embedding and of the linear
+        classifier (4), see `linear_classifier`, where the classes can be separated.
 
     Returns
     -------
@@ -121,7 +129,8 @@ def generalization_report(
     The theorems are about maps with f(x_i) = y_i. Where the map smooths instead, as with a ridge, they are applied to
     f(x_i) in place of y_i, because the map does interpolate these. The free parameters are searched: delta from the
     spacing of the rows upwards, Q up to the size of the smallest class, and the largest epsilon that the condition
-    allows. η is estimated, see `ball_probability`; so every guarantee is an estimate as well. With metric="within" all
+    allows. η and covering numbers are estimated, see `ball_probability` and `covering_number`; so every guarantee is an
+    estimate as well. With metric="within" all
     distances between rows are those of that metric.
 
     Examples
@@ -159,8 +168,10 @@ def generalization_report(
     mapping = fitted_map(estimator)
     sums = mapping if isinstance(mapping, GaussianMap) else None
     verdicts: tuple[Verdict, ...] = ()
+    covering: CoveringVerdict | None = None
     if mapping and mapping.lipschitz.tight > 0 and np.isfinite(spacing):
         verdicts = judge(rows, Y, labels, spacing, distance, mapping)
+        covering = judge_covering(rows, labels, linear, mapping.lipschitz.tight)
     return GeneralizationReport(
         estimator=type(estimator).__name__,
         n_samples=len(rows),
@@ -178,8 +189,14 @@ def generalization_report(
         condition_parameter=condition_parameter(Y, y, sums.coef, sums.sigma) if sums else None,
         loo_error=left_out_error(estimator, rows, embedding, labels),
         test_error=None if X_test is None else _test_error(estimator, Y, labels, X_test, y_test),
+        linear_test_error=(
+            None
+            if X_test is None or linear == 0
+            else linear_classifier(Y, y).error(estimator.transform(X_test), y_test)
+        ),
         verdicts=verdicts,
-        conclusion=conclude(verdicts, mapping is not None, spacing),
+        covering=covering,
+        conclusion=conclude((*verdicts, *([covering] if covering else [])), mapping is not None, spacing),
     )
 
 

@@ -1,4 +1,4 @@
-"""What class graphs guarantee before anything is embedded: Theorem 14, Corollary 15 and Theorem 16 of THEORY."""
+"""What class graphs guarantee for two classes before they are embedded: Theorem 14 and Corollary 15 of THEORY."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from manifast._labels import read_labels
-from manifast._validation import Array, as_matrix, as_number, as_positive
+from manifast._validation import Array, as_number, as_positive
 from manifast.graphs import given_graph
 
 __all__ = [
-    "CategoryConditions",
     "SeparationBound",
-    "category_conditions",
     "origin_distance_bound",
     "two_class_margin_bound",
 ]
@@ -35,22 +32,6 @@ class SeparationBound(NamedTuple):
     margin: float
     condition_holds: bool
     slack: float
-
-
-class CategoryConditions(NamedTuple):
-    """What Theorem 16 guarantees for classes in categories.
-
-    `margin` is the least margin, 0 where a condition fails. `condition_holds` says whether both conditions are met, and
-    `slack` is γ_c/(2√2) - ζ. `perturbation` is |L_nc|, `eigenvalue_gap` is η; `xi` and `zeta` are ξ and ζ.
-    """
-
-    margin: float
-    condition_holds: bool
-    slack: float
-    perturbation: float
-    eigenvalue_gap: float
-    xi: float
-    zeta: float
 
 
 def two_class_margin_bound(
@@ -133,49 +114,6 @@ def origin_distance_bound(W_within: Any, W_between: Any, y: Any, separation: flo
     return SeparationBound(float(0.5 * beta.min() / beta.max() * apart) if holds else 0.0, holds, apart)
 
 
-def category_conditions(L: Any, L_categories: Any, margin: float) -> CategoryConditions:
-    """Theorem 16: classes that are separable inside their category stay so when categories are joined weakly.
-
-    Parameters
-    ----------
-    L : matrix of shape (n, n)
-        L_w - mu L_b of all edges, normalised Laplacians.
-    L_categories : matrix of shape (n, n)
-        The same matrix, made from the edges inside the categories only. It is not a block of L, because the degrees
-        change with the edges.
-    margin : float
-        γ_c, the margin of eq. (32) between the classes of each category on its own.
-
-    Returns
-    -------
-    CategoryConditions
-        `margin` is γ_c/√2 - 2ζ. The conditions are |L_nc| < η/2, where L_nc = L - L_categories and η is the smallest
-        gap between eigenvalues of `L_categories`, and ζ < γ_c/(2√2).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manifast.theory import category_conditions
-    >>> L = np.diag([0.0, 1.0, 2.0, 3.0])
-    >>> found = category_conditions(L + 1e-6 * np.ones((4, 4)), L, margin=1.0)
-    >>> found.condition_holds, round(found.margin, 4)
-    (True, 0.6958)
-    """
-    inside = _symmetric(L_categories, "L_categories")
-    n = len(inside)
-    margin = as_number(margin, "margin", minimum=0.0)
-    moved = _symmetric(L, "L", n) - inside
-    perturbation = float(np.abs(la.eigvalsh(moved)).max())
-    gap = float(np.diff(la.eigvalsh(inside)).min(initial=np.inf))
-    lost = min(2.0 * perturbation / gap, 1.0) if gap > 0 else 1.0  # √(1 - ξ²)
-    xi = float(np.sqrt(1.0 - lost**2))
-    # The first term is 2 - 2ξ, written so that no digits cancel.
-    zeta = float(np.sqrt(2.0 * lost**2 / (1.0 + xi) + 2.0 * np.sqrt(n) * lost))
-    slack = margin / (2.0 * np.sqrt(2.0)) - zeta
-    holds = bool(perturbation < gap / 2 and slack > 0)
-    return CategoryConditions(float(2.0 * slack) if holds else 0.0, holds, float(slack), perturbation, gap, xi, zeta)
-
-
 @dataclass(frozen=True)
 class _TwoClassGraph:
     """What Theorem 14 and Corollary 15 need: β_i, V_max, V_b and min_k w_min,k / D_k (Definitions 10 to 12)."""
@@ -187,7 +125,7 @@ class _TwoClassGraph:
 
 
 def _two_class_graph(W_within: Any, W_between: Any, y: Any) -> _TwoClassGraph:
-    within, between = _own_graph(W_within, "W_within"), _own_graph(W_between, "W_between")
+    within, between = own_graph(W_within, "W_within"), own_graph(W_between, "W_between")
     n = within.shape[0]
     if between.shape[0] != n:
         raise ValueError(f"W_between must have the shape of W_within, ({n}, {n}). Got {between.shape} instead.")
@@ -211,7 +149,7 @@ def _two_class_graph(W_within: Any, W_between: Any, y: Any) -> _TwoClassGraph:
     )
 
 
-def _own_graph(W: Any, name: str) -> sp.csr_array:
+def own_graph(W: Any, name: str) -> sp.csr_array:
     """A checked copy of a graph in float64, without self-loops."""
     graph = sp.csr_array(given_graph(W, np.shape(W)[0] if np.ndim(W) else 0, name), dtype=np.float64, copy=True)
     graph.setdiag(0.0)
@@ -227,14 +165,3 @@ def _hop_diameter(W: Any) -> float:
     step = max(1, _CHUNK // n)
     parts = (np.arange(begin, min(begin + step, n)) for begin in range(0, n, step))
     return max(float(dijkstra(W, unweighted=True, indices=part).max()) for part in parts)
-
-
-def _symmetric(value: Any, name: str, n: int | None = None) -> Array:
-    """A symmetric dense matrix; with n rows where n is given."""
-    M = as_matrix(value.toarray() if hasattr(value, "toarray") else value, name, dtype=np.float64, min_rows=1)
-    if M.shape != (n or M.shape[0],) * 2:
-        raise ValueError(f"{name} must be a square matrix of {n or M.shape[0]} rows. Got shape {M.shape} instead.")
-    difference = float(np.abs(M - M.T).max())
-    if difference > 1e-8 * float(np.abs(M).max()):
-        raise ValueError(f"{name} must be symmetric. Got entries that differ from their transpose by {difference:.3g}.")
-    return 0.5 * (M + M.T)

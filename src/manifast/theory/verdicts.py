@@ -11,13 +11,13 @@ import numpy as np
 from manifast._labels import Labels
 from manifast._lipschitz import gaussian_slope
 from manifast._validation import Array
-from manifast.theory.balls import ball_probabilities, within_diameters
-from manifast.theory.bounds import Bound, nearest_neighbor_bound, rbf_nearest_neighbor_bound
+from manifast.theory.balls import ball_probabilities, covering_numbers, within_diameters
+from manifast.theory.bounds import Bound, covering_bound, nearest_neighbor_bound, rbf_nearest_neighbor_bound
 from manifast.theory.fitted_maps import GaussianMap, LinearMap
 from manifast.theory.gaussian_maps import coefficient_bound
 from manifast.theory.margins import q_mean_margins
 
-__all__ = ["Verdict"]
+__all__ = ["CoveringVerdict", "Verdict"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,20 @@ class Verdict:
         if self.bound.probability <= 0:
             return f"condition met, but vacuous: the probability it gives is 0 ({at})"
         return f"right with probability at least {_digits(self.bound.probability)} ({at}, epsilon {self.epsilon:.3g})"
+
+
+@dataclass(frozen=True)
+class CoveringVerdict(Verdict):
+    """Theorem 2, whose condition counts balls: `balls` cover the class, of which there are `rows`."""
+
+    balls: float
+    rows: int
+
+    def __str__(self) -> str:
+        at = f"epsilon {self.epsilon:.3g}, about {self.balls:.3g} balls for {self.rows} rows"
+        if not self.bound.condition_holds:
+            return f"condition not met: {'as the margin is 0' if self.margin == 0 else at}"
+        return f"right with probability at least {_digits(self.bound.probability)} ({at})"
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,24 @@ def judge(
                 candidates.append(Verdict(case.theorem, found, delta, epsilon, q, margin, needed))
         verdicts.append(max(candidates, key=lambda v: (v.bound.condition_holds, v.bound.probability, v.bound.slack)))
     return tuple(verdicts)
+
+
+def judge_covering(X: Array, labels: Labels, margin: float, lipschitz: float) -> CoveringVerdict:
+    """Theorem 2 at the largest epsilon that it allows, for the class with the weakest bound."""
+    name = "Theorem 2, linear classifier"
+    if margin == 0:
+        return CoveringVerdict(name, Bound(0.0, False, 0.0), 0.0, 0.0, 1, 0.0, 0.0, np.inf, int(labels.sizes.min()))
+    epsilon = margin / (2 * lipschitz)
+    counts = covering_numbers(X, labels, epsilon / 2)
+    found = [
+        covering_bound(margin, lipschitz, covering_number=balls, n_class=int(rows), epsilon=epsilon * (1 - 1e-12))
+        for balls, rows in zip(counts, labels.sizes, strict=True)
+    ]
+    weakest = min(range(labels.count), key=lambda c: (found[c].probability, -counts[c] / labels.sizes[c]))
+    return CoveringVerdict(
+        name, found[weakest], 0.0, epsilon, 1, margin, margin / 2,
+        float(counts[weakest]), int(labels.sizes[weakest]),
+    )  # fmt: skip
 
 
 def conclude(verdicts: tuple[Verdict, ...], known: bool, spacing: float) -> str:
