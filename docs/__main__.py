@@ -1,6 +1,7 @@
 """Builds the site: ``python -m docs``. A warning or a dead link inside it ends the build with an error.
 
-The pages are written to docs/_build/html; the examples of the gallery run on the way.
+The pages are written to docs/_build/html; the examples of the gallery run on the way. Where the machine has Chromium,
+the pages are looked at in it: see docs/browser.py.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from docs import browser
 
 SOURCE = Path(__file__).resolve().parent
 SITE = SOURCE / "_build" / "html"
@@ -52,8 +55,12 @@ def main() -> int:
         return 1
     dead = dead_links(SITE)
     print(*(f"dead link: {link}" for link in dead), sep="\n", end="\n" if dead else "")
-    print(f"{len(list(SITE.rglob('*.html')))} pages: {SITE / 'index.html'}")
-    return 1 if dead else 0
+    program = browser.chromium()
+    problems = [] if program is None else browser.look(SITE, program)
+    print(*problems, sep="\n", end="\n" if problems else "")
+    seen = "not looked at, as there is no Chromium" if program is None else "looked at in Chromium"
+    print(f"{len(list(SITE.rglob('*.html')))} pages, {seen}: {SITE / 'index.html'}")
+    return 1 if dead or problems else 0
 
 
 if __name__ == "__main__":

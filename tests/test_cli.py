@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from manifast import __version__, cli, demo, kernels, selfcheck, tables
+from manifast import LPP, __version__, cli, demo, kernels, scale, selfcheck, tables
 
 
 @pytest.mark.parametrize("name", selfcheck.CHECKS)
@@ -156,7 +159,7 @@ def test_compare(flowers, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "LFDA" in said and "1-NN" in said and said.rstrip().endswith(f"page: {page}")
     text = page.read_text()
-    assert text.count("data:image/png;base64,") == 2 and "<td>LFDA</td>" in text and "http" not in text
+    assert text.count("data:image/png;base64,") == 2 and ">LFDA</td>" in text and "http" not in text
 
 
 BAD = [
@@ -174,6 +177,17 @@ BAD = [
     (["embed", "DATA", "--method", "OutOfSample", "--output", "m.manifast"], "use it from Python"),
     (["embed", "DATA", "--method", "Isomap", "--output", "nowhere/m.manifast"], "in a folder that exists"),
     (["embed", "DATA", "--method", "Isomap", "--output", "m.pickle"], "must be a file ending in .manifast"),
+    (["embed", "DATA", "--id", "name", "--labels", "species", "--method", "TPTSSR", "--embedding", "e.csv",
+      "--output", "m.manifast"], "--embedding must go with an embedding"),
+    (["embed", "DATA", "--id", "name", "--labels", "species", "--method", "GFHF", "--picture", "e.png",
+      "--output", "m.manifast"], "--picture must go with an embedding|pictures need matplotlib"),
+    (["embed", "DATA", "--id", "name", "--labels", "species", "--method", "LFDA", "--picture", "e.xyz",
+      "--output", "m.manifast"], "output must be a file ending in .*png|pictures need matplotlib"),
+    (["embed", "DATA", "--id", "name", "--labels", "species", "--method", "LFDA", "--sample", "151",
+      "--output", "m.manifast"], "n_rows must be at most the number of rows, 150"),
+    (["embed", "DATA", "--id", "name", "--labels", "species", "--method", "LFDA", "--embedding", "FOLDER.csv",
+      "--output", "m.manifast"], "output must be a file. Got the folder"),
+    (["compare", "DATA", "--id", "name", "--labels", "ONE.npy", "--drop", "species"], "labels of at least 2 classes"),
     (["transform", "no.manifast", "DATA", "--output", "o.csv"], "must be a model that manifast saved"),
     (["transform", "no.manifast", "DATA", "--output", "o.xls"], "output must be a file ending in"),
 ]  # fmt: skip
@@ -182,6 +196,8 @@ BAD = [
 @pytest.mark.parametrize("arguments, words", BAD, ids=lambda value: value if isinstance(value, str) else "")
 def test_errors_are_one_sentence(flowers, tmp_path, monkeypatch, capsys, arguments, words):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "FOLDER.csv").mkdir()
+    np.save("ONE.npy", np.full(150, "setosa"))
     assert run(*(flowers if argument == "DATA" else argument for argument in arguments)) == 1
     said = capsys.readouterr()
     assert re.search(words, said.err) and len(said.err.splitlines()) == 1 and said.out == ""
@@ -210,3 +226,46 @@ def test_empty_cells_and_minus_one_are_no_labels(tmp_path, capsys):
         assert all(name in table for name in ("GFHF", "LapRLS, kernel", "1-NN"))
         assert run("embed", data, "--labels", "species", "--method", "NSSE", "--output", tmp_path / "m.manifast") == 1
         assert "y must not hold missing labels" in capsys.readouterr().err
+
+
+def test_a_sample_of_a_large_array_is_fitted_and_all_of_it_mapped(tmp_path):
+    rng = np.random.default_rng(0)
+    data, model, out = tmp_path / "rows.npy", tmp_path / "m.manifast", tmp_path / "mapped.npy"
+    rows = rng.standard_normal((5000, 4)).astype(np.float32)
+    np.save(data, rows)
+    assert run("embed", data, "--method", "LPP", "--sample", 300, "--output", model) == 0
+    assert run("transform", model, data, "--output", out) == 0
+    expected = LPP().fit(scale.sample_rows(rows, 300)).transform(rows)
+    assert np.array_equal(np.load(out), expected) and not out.with_name("mapped.npy.journal").exists()
+    assert run("transform", model, data, "--output", data) == 1 and np.array_equal(np.load(data), rows)
+
+
+def test_what_the_system_refuses_is_one_sentence(flowers, tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "m.manifast")
+
+    monkeypatch.setattr("manifast.save", refuse)
+    assert run("embed", flowers, "--id", "name", "--labels", "species", "--method", "LDE", "--output",
+               tmp_path / "m.manifast") == 1  # fmt: skip
+    assert capsys.readouterr().err == "manifast: error: m.manifast cannot be read or written: Permission denied.\n"
+
+
+@pytest.mark.process
+def test_a_reader_that_has_gone_and_ctrl_c(tmp_path):
+    """Both end quietly, with the codes that shells know."""
+    command = [sys.executable, "-m", "manifast"]
+    process = subprocess.Popen([*command, "--config"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    said = process.stderr.read()
+    assert (process.wait(), said) == (141, b"")
+    process.stderr.close()
+
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((3000, 20)))
+    arguments = ["embed", "rows.npy", "--method", "LGRM", "--output", "m.manifast", "-v"]
+    process = subprocess.Popen([*command, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    said = process.stderr.readline()  # the fit has begun
+    process.send_signal(signal.SIGINT)
+    said += process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 130 and said.endswith("python -m manifast: stopped\n") and "Traceback" not in said
+    assert not (tmp_path / "m.manifast").exists()

@@ -68,7 +68,7 @@ def test_repeats_and_shows_itself(iris, capsys):
     assert "1-NN: error" in capsys.readouterr().err
     text, html = str(once), once._repr_html_()
     for name in ("LDE", "1-NN"):
-        assert name in text and f"<td>{name}</td>" in html
+        assert name in text and f">{name}</td>" in html
     assert once.to_dict()["name"] == [row.name for row in once.results]
     assert compare(X, y, ["LDE"], cv=3, refit=False).best_estimator_ is None
     assert "&lt;b&gt;" in compare(X, y, {"<b>": LDE()}, cv=2)._repr_html_()

@@ -66,12 +66,28 @@ def test_what_cannot_be_read_is_named(tmp_path):
         ("a,b\n1,2\n3\n", "Line 3 has 1"),
         ("a,a\n1,2\n", "a different name for every column"),
         ("a,b\n1,u\n", "column 'b' of .* holds text"),
-        ("a,b\n1,2\n3,\n", "Row 2 has a missing value"),
-        ("a,b\n1,2\n3,inf\n", "Row 2 has a missing value"),
+        ("a,b\n1,2\n3,\n", "has a missing value in row 2, column b"),
+        ("a,b\n1,2\n3,inf\n", "has an infinite value in row 2, column b"),
     ]
     for text, words in cases:
         with pytest.raises(ValueError, match=words):
             read_table(file_of(tmp_path, text))
+    with pytest.raises(ValueError, match="It has semicolons"):
+        read_table(file_of(tmp_path, "a;b\n1;2\n3;4\n"))
+    (tmp_path / "latin.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="must be text in UTF-8"):
+        read_table(tmp_path / "latin.csv")
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(ValueError, match=rf"{name} must be an {name[1:]} file of numbers or text"):
+            read_table(file_of(tmp_path, "hello", name))
+    np.save(tmp_path / "objects.npy", np.array([1, "a", None], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="file of numbers or text"):
+        read_table(tmp_path / "objects.npy")
+    np.save(tmp_path / "none.npy", np.ones((0, 3)))
+    with pytest.raises(ValueError, match="at least 1 row"):
+        read_table(tmp_path / "none.npy")
+    with pytest.raises(ValueError, match="Its first line was taken for a header"):
+        read_labels(str(file_of(tmp_path, "u\nv\n", "l.csv")), file_of(tmp_path, "1,2\n3,4\n"))
     with pytest.raises(ValueError, match="no columns of numbers"):
         read_table(file_of(tmp_path, "a\nu\n"), labels="a")
     with pytest.raises(ValueError, match="must end in"):
@@ -84,3 +100,28 @@ def test_what_cannot_be_read_is_named(tmp_path):
         read_table(tmp_path / "two.npz")
     with pytest.raises(ValueError, match="output must be a file ending in"):
         write_table(tmp_path / "a.xls", Table(np.ones((1, 1))))
+
+
+def test_numbers_at_the_ends_of_the_range(tmp_path):
+    table = read_table(file_of(tmp_path, f"a,b\n{10**25},1e308\n{2**63},1e308\n"))
+    assert table.X.tolist() == [[1e25, 1e308], [2.0**63, 1e308]]  # their sum is infinite, they are not
+    np.save(tmp_path / "large.npy", np.full((3, 2), 1e308))
+    assert read_table(tmp_path / "large.npy").X.shape == (3, 2)
+    rows = np.zeros((2**20, 3), dtype=np.float32)
+    rows[-5, 1] = np.nan
+    np.save(tmp_path / "rows.npy", rows)
+    with pytest.raises(ValueError, match=f"a missing value in row {2**20 - 4}, column 2"):
+        read_table(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("cells", [["007", "42"], [str(10**25), "3"], ["1.50", "2"], ["+1", "-1"], ["", "x"]])
+def test_ids_are_passed_on_as_they_stand(tmp_path, cells):
+    table = read_table(file_of(tmp_path, "id,größe\n" + "".join(f"{cell},1\n" for cell in cells)))
+    assert table.ids.tolist() == cells and table.names == ["größe"]
+    write_table(tmp_path / "out.csv", table)
+    assert read_table(tmp_path / "out.csv").ids.tolist() == cells
+
+
+def test_labels_keep_their_leading_zeros(tmp_path):
+    data = file_of(tmp_path, "a,kind\n1,01\n2,1\n")
+    assert read_labels("kind", data).labels.tolist() == ["01", "1"]

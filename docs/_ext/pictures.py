@@ -15,13 +15,13 @@ def unlabelled() -> dict[str, Any]:
     near = {"n_neighbors": 10}
     return {
         "LaplacianEigenmaps": manifast.LaplacianEigenmaps(**near),
-        "DiffusionMaps": manifast.DiffusionMaps(),
+        "DiffusionMaps": manifast.DiffusionMaps(**near),
         "LocallyLinearEmbedding": manifast.LocallyLinearEmbedding(**near),
         "LTSA": manifast.LTSA(**near),
         "LocalRegressionEmbedding": manifast.LocalRegressionEmbedding(**near),
         "Isomap": manifast.Isomap(**near),
         "ClassicalMDS": manifast.ClassicalMDS(),
-        "LGRM": manifast.LGRM(n_neighbors=8, sigma=10.0),
+        "LGRM": manifast.LGRM(sigma=10.0, **near),
         "LPP": manifast.LPP(**near),
         "NPE": manifast.NPE(**near),
         "LLTSA": manifast.LLTSA(**near),
@@ -61,11 +61,11 @@ def draw_all(folder: Path) -> None:
     from manifast.plotting import plot_embedding
 
     folder.mkdir(exist_ok=True)
-    roll, chart = make_swiss_roll(1600, random_state=0)
+    roll, chart = make_swiss_roll(3000, random_state=0)
     digits, y = load_digits(n_class=5, return_X_y=True)
     few = np.where(np.arange(500) < 40, y[:500], -1)
     jobs = [
-        (unlabelled(), roll[:800], None, roll[800:], chart[800:, 0]),
+        (unlabelled(), roll[:1500], None, roll[1500:], chart[1500:, 0]),
         (labelled(), digits[:500], y[:500], digits[500:], y[500:]),
         (partly_labelled(), digits[:500], few, digits[500:], y[500:]),
     ]
@@ -80,8 +80,8 @@ def draw_all(folder: Path) -> None:
                 mapped = model.transform(new)
             figure, ax = plt.subplots(figsize=SIZE, layout="constrained")
             if shown.dtype.kind == "f":
-                ax.scatter(*model.embedding_.T, s=8, color="0.85", linewidths=0)
-                ax.scatter(*mapped.T, s=9, c=shown, linewidths=0)
+                ax.scatter(*model.embedding_.T, s=6, color="0.85", linewidths=0)
+                ax.scatter(*mapped.T, s=6, c=shown, linewidths=0)
                 ax.set_xticks([])
                 ax.set_yticks([])
                 ax.spines[["top", "right"]].set_visible(False)

@@ -1,15 +1,18 @@
 """The command ``manifast`` (also ``python -m manifast``): demo, check, embed, transform, compare.
 
-Exit codes: 0, 1 for what the user can mend (said in one sentence, without a traceback), 2 for wrong usage.
+Exit codes: 0; 1 for what the user can mend, said in one sentence without a traceback; 2 for wrong usage; 130 after
+Ctrl-C; 141 where the reader of the output has gone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ import numpy as np
 from manifast import __version__
 from manifast._config import show_config
 from manifast.selfcheck import self_check
-from manifast.tables import Table, check_output, read_labels, read_table, write_table
+from manifast.tables import Table, check_output, check_picture, read_labels, read_table, write_table
 
 _MODEL = ".manifast"
 
@@ -31,13 +34,26 @@ def main(arguments: Sequence[str] | None = None, prog: str = "manifast") -> int:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _say_warning  # type: ignore[assignment]
         try:
-            return int(options.run(options))
+            code = int(options.run(options))
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
         except (ValueError, OSError, ImportError, MemoryError) as problem:
-            print(f"{prog}: error: {' '.join(str(problem).split()) or type(problem).__name__}", file=sys.stderr)
+            print(f"{prog}: error: {_sentence(problem)}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print(f"{prog}: stopped", file=sys.stderr)
             return 130
+
+
+def _sentence(problem: BaseException) -> str:
+    if isinstance(problem, MemoryError):
+        return f"not enough memory. {' '.join(str(problem).split())}".strip()
+    if isinstance(problem, OSError) and problem.filename and problem.strerror:
+        return f"{problem.filename} cannot be read or written: {problem.strerror}."
+    return " ".join(str(problem).split()) or type(problem).__name__
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -65,6 +81,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     embed.add_argument("--output", required=True, metavar="MODEL", help=f"where the model goes, {_MODEL}")
     embed.add_argument("--labels", help="a column of DATA (an array of an npz), or a file with one label per row")
     embed.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    embed.add_argument("--sample", type=int, metavar="ROWS", help="fit to so many rows, drawn by their number")
     embed.add_argument("--embedding", metavar="FILE", help=f"also write the embedded rows: {files}")
     embed.add_argument("--picture", metavar="FILE", help="also draw them (needs matplotlib)")
     embed.set_defaults(run=_embed)
@@ -110,28 +127,43 @@ def _check(options: argparse.Namespace) -> int:
 def _embed(options: argparse.Namespace) -> int:
     from manifast import save
 
+    model = _estimator(options.method, options.set, options.verbose)
     check_output(options.output, _MODEL)
     if options.embedding:
         check_output(options.embedding)
-    model = _estimator(options.method, options.set, options.verbose)
+    if options.picture:
+        check_picture(options.picture)
+    if (options.embedding or options.picture) and not hasattr(model, "transform"):
+        given = "--embedding" if options.embedding else "--picture"
+        raise ValueError(f"{given} must go with an embedding. Got --method {type(model).__name__}, a classifier.")
     table = _table(options)
+    if options.sample is not None:
+        table = _sample(table, options.sample)
     model.fit(table.X, table.labels)
     if table.names is not None:
         model.feature_names_in_ = np.array(table.names, dtype=object)  # as scikit-learn does for data frames
     save(model, options.output)
-    print(f"{type(model).__name__} of {len(table.X)} rows, {table.X.shape[1]} columns: {options.output}")
-    embedded = getattr(model, "embedding_", None)
+    columns = table.X.shape[1]
+    shape = f"{len(table.X)} rows, {columns} column{'' if columns == 1 else 's'}"
+    print(f"{type(model).__name__} of {shape}: {options.output}")
     if options.embedding:
-        if embedded is None:
-            raise ValueError(f"--embedding must go with an embedding. Got --method {type(model).__name__}.")
-        write_table(options.embedding, Table(embedded, _names_out(model), table.ids, table.id_name))
+        write_table(options.embedding, Table(model.embedding_, _names_out(model), table.ids, table.id_name))
         print(f"embedding: {options.embedding}")
-    if options.picture and embedded is not None:
+    if options.picture:
         from manifast.plotting import plot_embedding
 
-        plot_embedding(embedded, table.labels, title=type(model).__name__).figure.savefig(options.picture, dpi=120)
+        shown = plot_embedding(model.embedding_, table.labels, title=type(model).__name__)
+        shown.figure.savefig(options.picture, dpi=120)
         print(f"picture: {options.picture}")
     return 0
+
+
+def _sample(table: Table, count: int) -> Table:
+    from manifast.scale import sample_rows
+
+    rows = sample_rows(np.arange(len(table.X)), count)
+    ids, labels = (None if values is None else values[rows] for values in (table.ids, table.labels))
+    return replace(table, X=np.asarray(table.X[rows]), ids=ids, labels=labels)
 
 
 def _transform(options: argparse.Namespace) -> int:
@@ -140,18 +172,23 @@ def _transform(options: argparse.Namespace) -> int:
     check_output(options.output)
     if not Path(options.model).is_file():
         raise ValueError(f"{options.model} must be a model that manifast saved. There is no such file.")
+    if Path(options.output).exists() and Path(options.output).samefile(options.data):
+        raise ValueError(f"--output must be another file than DATA. Got {options.output!r} for both.")
     model = load(options.model)
     names_in = getattr(model, "feature_names_in_", None)
     only = None if names_in is None else [str(name) for name in names_in]
     table = read_table(options.data, ids=options.id, drop=options.drop, only=only)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        if hasattr(model, "transform"):
-            mapped, names = model.transform(table.X), _names_out(model)
+        if Path(options.output).suffix.lower() == ".npy":
+            from manifast.scale import transform_to
+
+            transform_to(model, table.X, options.output, verbose=options.verbose)  # rows may be more than memory holds
         else:
-            mapped, names = np.asarray(model.predict(table.X)), ["predicted"]
-    write_table(options.output, Table(mapped, names, table.ids, table.id_name))
-    print(f"{len(mapped)} rows: {options.output}")
+            names = _names_out(model) if hasattr(model, "transform") else ["predicted"]
+            mapped = model.transform(table.X) if hasattr(model, "transform") else np.asarray(model.predict(table.X))
+            write_table(options.output, Table(mapped, names, table.ids, table.id_name))
+    print(f"{len(table.X)} rows: {options.output}")
     return 0
 
 

@@ -45,10 +45,13 @@ def comparison_page(comparison: Any, X: Array, y: Any, source: str) -> str:
 def _pictures(comparison: Any, X: Array, y: Any) -> str:
     from manifast.plotting import plot_comparison, plot_embedding
 
-    parts = ["<h2>Errors</h2>", _image(plot_comparison(comparison), "errors of the methods")]
+    within = "<p>Dark bars are within one standard error of the best: the data do not decide between those.</p>"
+    parts = ["<h2>Errors</h2>", within, _image(plot_comparison(comparison), "errors of the methods")]
     name, embedded, shown = _embedded(comparison, X, y)
     title = f"{name}, {len(embedded)} rows"
     parts += ["<h2>The rows in two dimensions</h2>", _image(plot_embedding(embedded, shown, title=title), title)]
+    if shown is not None:
+        parts.append("<p>The method may have seen the labels of these rows: only the errors above judge it.</p>")
     return "\n".join(parts)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -15,6 +18,7 @@ __all__ = ["Table", "read_labels", "read_table", "write_table"]
 
 _ENDINGS = ".npy, .npz, .csv, .tsv or .parquet"
 _MISSING = {"", "na", "nan", "none", "null"}
+_CHECKED = 1 << 20  # numbers that are looked at at once: files may be larger than memory
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ def read_table(
     if kind == ".npy":
         if labels or ids or drop:
             raise ValueError(f"{path} has no columns with names. Give labels as a file of their own.")
-        return Table(_rows(np.load(path, allow_pickle=False), path))
+        with _reading(path):
+            return Table(_rows(np.load(path, mmap_mode="r", allow_pickle=False), path))
     if kind == ".npz":
         return _from_npz(path, labels, ids)
     columns = _columns(path)
@@ -69,14 +74,16 @@ def read_table(
         if lacking:
             raise ValueError(f"{path} must have the columns of the model. It lacks {', '.join(lacking)}.")
         kept = only
-    for name in kept:
-        if named[name].dtype.kind not in "fiub":
-            raise ValueError(f"column {name!r} of {path} holds text: name it with --labels, --id or --drop.")
     if not kept:
         raise ValueError(f"{path} has no columns of numbers.")
-    rows = np.column_stack([named[name].astype(np.float64) for name in kept])
-    found = named[labels] if labels else None
-    return Table(_rows(rows, path), kept if header else None, named[ids] if ids else None, ids or "id", found)
+    numbers = []
+    for name in kept:
+        if (values := _numbers(named[name])) is None:
+            raise ValueError(f"column {name!r} of {path} holds text: name it with --labels, --id or --drop.")
+        numbers.append(values)
+    rows = _rows(np.column_stack(numbers), path, kept if header else None)
+    found = _typed(named[labels]) if labels else None
+    return Table(rows, kept if header else None, _exact(named[ids]) if ids else None, ids or "id", found)
 
 
 def read_labels(given: str, file: Any, *, ids: str | None = None, drop: Any = ()) -> Table:
@@ -96,7 +103,10 @@ def read_labels(given: str, file: Any, *, ids: str | None = None, drop: Any = ()
     table = read_table(file, ids=ids, drop=drop)
     labels = _label_file(path)
     if len(labels) != len(table.X):
-        raise ValueError(f"{path} must hold one label per row of {file}, {len(table.X)}. Got {len(labels)} instead.")
+        header = " Its first line was taken for a header." if len(labels) == len(table.X) - 1 else ""
+        raise ValueError(
+            f"{path} must hold one label per row of {file}, {len(table.X)}. Got {len(labels)} instead.{header}"
+        )
     return replace(table, labels=_or_none(labels))
 
 
@@ -138,9 +148,21 @@ def write_table(file: Any, table: Table) -> None:
         raise ValueError(f"output must be a file ending in {_ENDINGS}. Got {str(file)!r} instead.")
 
 
+def check_picture(file: Any) -> None:
+    """Refuse a picture that could not be drawn, before any work is done."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError("pictures need matplotlib: pip install matplotlib.") from None
+    kinds = sorted(f".{kind}" for kind in Figure().canvas.get_supported_filetypes())
+    check_output(file, ", ".join(kinds))
+
+
 def check_output(file: Any, endings: str = _ENDINGS) -> None:
     """Refuse an output that could not be written, before any work is done."""
     path = Path(file)
+    if path.is_dir():
+        raise ValueError(f"output must be a file. Got the folder {str(file)!r}.")
     if path.suffix.lower() not in endings.replace(" or ", ", ").split(", "):
         raise ValueError(f"output must be a file ending in {endings}. Got {str(file)!r} instead.")
     if not path.parent.is_dir():
@@ -158,19 +180,38 @@ def _existing(file: Any) -> Path:
     return path
 
 
-def _rows(values: Array, path: Path) -> Array:
+def _rows(values: Array, path: Path, names: list[str] | None = None) -> Array:
     if values.ndim > 2:
         values = values.reshape(len(values), -1)
     if values.ndim != 2 or values.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold rows of numbers. Got {values.dtype} of shape {values.shape}.")
-    if not np.isfinite(values.sum(dtype=np.float64)):
-        bad = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[:1].sum())
-        raise ValueError(f"{path} must be finite. Row {bad + 1} has a missing value: remove or impute such rows.")
+    if not len(values):
+        raise ValueError(f"{path} must have at least 1 row. It has none.")
+    step = max(1, _CHECKED // max(1, values.shape[1]))
+    for begin in range(0, len(values) if values.dtype.kind == "f" else 0, step):
+        finite = np.isfinite(values[begin : begin + step])
+        if not finite.all():
+            row, column = (int(place) for place in np.argwhere(~finite)[0])
+            what = "an infinite" if np.isinf(values[begin + row, column]) else "a missing"
+            where = f"row {begin + row + 1}, column {names[column] if names else column + 1}"
+            raise ValueError(f"{path} has {what} value in {where}: remove or impute such rows.")
     return values
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever NumPy says about a file that is none of its own becomes one sentence."""
+    try:
+        yield
+    except (EOFError, BadZipFile, ValueError, KeyError) as problem:
+        if str(problem).startswith(str(path)):
+            raise
+        kind = "an .npy file" if path.suffix.lower() == ".npy" else "an .npz file"
+        raise ValueError(f"{path} must be {kind} of numbers or text, as numpy.save writes it. It is not.") from None
+
+
 def _from_npz(path: Path, labels: str | None, ids: str | None) -> Table:
-    with np.load(path, allow_pickle=False) as stored:
+    with _reading(path), np.load(path, allow_pickle=False) as stored:
         for name in filter(None, (labels, ids)):
             if name not in stored:
                 raise ValueError(f"{path} has no array {name!r}: its arrays are {', '.join(stored.files)}.")
@@ -194,14 +235,20 @@ def _columns(path: Path) -> list[tuple[Any, Array]]:
         except Exception as problem:  # pyarrow's own exceptions
             raise ValueError(f"{path} must be a Parquet file. {str(problem).splitlines()[0]}") from None
         return [(name, np.asarray(stored.column(name).to_numpy())) for name in stored.column_names]
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        lines = [line for line in csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if line]
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            lines = [line for line in csv.reader(stream, delimiter=separator) if line]
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise ValueError(f"{path} must be text in UTF-8 with cells between {separator!r}. Got: {problem}.") from None
     if not lines:
         raise ValueError(f"{path} must have at least 1 row. It is empty.")
     width = len(lines[0])
     for number, line in enumerate(lines, 1):
         if len(line) != width:
             raise ValueError(f"{path} must have {width} cells in every line. Line {number} has {len(line)}.")
+    if width == 1 and all(";" in line[0] for line in lines):
+        raise ValueError(f"{path} must have commas between its cells. It has semicolons.")
     header = not any(_is_number(cell) for cell in lines[0])
     body = lines[header:]
     if not body:
@@ -209,7 +256,7 @@ def _columns(path: Path) -> list[tuple[Any, Array]]:
     names: list[Any] = [name.strip() or "id" for name in lines[0]] if header else list(range(width))
     if len(set(names)) < width:
         raise ValueError(f"{path} must have a different name for every column. Got {', '.join(map(str, names))}.")
-    return [(name, _typed([line[i].strip() for line in body])) for i, name in enumerate(names)]
+    return [(name, np.array([line[i].strip() for line in body])) for i, name in enumerate(names)]
 
 
 def _is_number(cell: str) -> bool:
@@ -220,29 +267,50 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _typed(cells: list[str]) -> Array:
-    """Integers, floats (missing values are NaN), or text."""
+def _numbers(column: Array) -> Array | None:
+    """A column as floats, missing values as NaN; None where it holds anything else."""
+    if column.dtype.kind in "fiub":
+        return column.astype(np.float64)
+    if column.dtype.kind != "U":
+        return None
+    cells = column.tolist()
     known = [cell for cell in cells if cell.lower() not in _MISSING]
-    if not all(_is_number(cell) for cell in known) or not known:
-        return np.array(cells)
-    if len(known) == len(cells) and all(cell.lstrip("+-").isdigit() for cell in cells):
-        return np.array([int(cell) for cell in cells])
+    if not known or not all(map(_is_number, known)):
+        return None
     return np.array([float(cell) if cell.lower() not in _MISSING else np.nan for cell in cells])
+
+
+def _exact(column: Array) -> Array:
+    """A column as integers where those are written in the same way again, and else as it stands."""
+    cells = column.tolist() if column.dtype.kind == "U" else []
+    whole = [int(cell) for cell in cells if len(cell) < 20 and cell.lstrip("-").isdecimal()]
+    fits = cells and [str(cell) for cell in whole] == cells and min(whole) >= -(2**63) and max(whole) < 2**63
+    return np.array(whole, dtype=np.int64) if fits else column
+
+
+def _typed(column: Array) -> Array:
+    """Labels: integers, floats (missing values are NaN), or text; 007 is text."""
+    exact = _exact(column)
+    if exact.dtype.kind != "U" or any(cell[:1] == "0" and cell[1:2].isdecimal() for cell in exact.tolist()):
+        return exact
+    numbers = _numbers(exact)
+    return exact if numbers is None else numbers
 
 
 def _label_file(path: Path) -> Array:
     kind = _existing(path).suffix.lower()
     if kind == ".npy":
-        found = np.load(path, allow_pickle=False)
+        with _reading(path):
+            found = np.load(path, allow_pickle=False)
     elif kind == ".npz":
-        with np.load(path, allow_pickle=False) as stored:
+        with _reading(path), np.load(path, allow_pickle=False) as stored:
             name = next((name for name in ("labels", "y") if name in stored), stored.files[0])
             found = stored[name]
     else:
         columns = _columns(path)
         if len(columns) > 1:
             raise ValueError(f"{path} must hold one column of labels. Got {len(columns)}.")
-        found = columns[0][1]
+        found = _typed(columns[0][1])
     return np.ravel(found)
 
 

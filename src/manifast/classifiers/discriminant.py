@@ -49,7 +49,7 @@ class Choice:
 
 
 class RBFDiscriminant(ClassMetric, ScoreClassifier):
-    """Gaussian RBF interpolation of the labels, and a Gaussian rule on its outputs.
+    """Gaussian RBF interpolation of the labels, by the map of NSSE, and a Gaussian rule on its outputs.
 
     One-hot labels are interpolated by y = Σ_i c_i exp(-\\|x - x_i\\|²/σ²). Every training row is left out once, with
     its copies, and gets the output F_loo = Y - Ψ^-1 Y / diag(Ψ^-1). These left-out outputs choose width and ridge. They
@@ -89,6 +89,9 @@ class RBFDiscriminant(ClassMetric, ScoreClassifier):
 
     Notes
     -----
+    Cost: `fit` takes O(n³) for every pair of width and ridge that is tried, and n × n matrices. A new row takes O(n(p +
+    M)) for M classes.
+
     Width and ridge minimise the number of left-out rows whose output is nearest to a wrong label; the squared error
     breaks ties. On images this chooses better than the squared error alone. Every pair of width and ridge that is
     tried takes a Cholesky factorisation of an n × n matrix.
@@ -241,7 +244,7 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
     `RBFDiscriminant` that chooses the metric in folds, and between the Gaussian rule and the nearest one-hot label by
     cross-validation of the left-out outputs. Its decisions are those of 1-NN in an embedding: `embedding_` puts every
     training row at the centre of its class, and `transform` new rows where their outputs are, in coordinates in which
-    the covariance of left-out outputs is the identity.
+    the covariance S of left-out outputs F_loo is the identity: y = S^(-1/2) f(x).
 
     Parameters
     ----------
@@ -260,6 +263,9 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
 
     Notes
     -----
+    Cost: `fit` takes O(n³) for every pair of width and ridge that is tried, in each metric, and n × n matrices. A new
+    row takes O(n(p + M)) for M classes.
+
     In the Euclidean metric width and ridge minimise the share of wrong left-out rows plus their mean squared error,
     times 100 / n beyond 100 rows. Of few rows the errors alone, which are few, choose worse.
 

@@ -129,6 +129,11 @@ class LapRLS(_MapClassifier):
     transduction_ : array of shape (n,)
         Predicted classes of the training rows.
 
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, then O(np(k + p)) and O(p³); with a
+    kernel O(n³) and n × n matrices. A new row takes O(pM) for M classes, with a kernel O(n(p + M)).
+
     Examples
     --------
     >>> import numpy as np
@@ -244,6 +249,12 @@ class FME(_MapClassifier):
         F; the images of the training rows under the map may differ from it.
     transduction_ : array of shape (n,)
         Predicted classes of the training rows, those of the largest F.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np²), and a sparse system with one
+    right-hand side per class; with a kernel O(n³) and n × n matrices. A new row takes O(pM) for M classes, with a
+    kernel O(n(p + M)).
 
     Examples
     --------

@@ -152,6 +152,11 @@ class GFHF(_Transduction):
         Predicted classes of the training rows.
     extension_ : the fitted map
 
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and a sparse system with one
+    right-hand side per class, with O(nk) memory beside its factor. A new row takes O(np).
+
     Examples
     --------
     >>> import numpy as np
@@ -219,6 +224,11 @@ class LGC(_Transduction):
     transduction_ : array of shape (n,)
         Predicted classes of the training rows.
     extension_ : the fitted map
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and a sparse system with one
+    right-hand side per class, with O(nk) memory beside its factor. A new row takes O(np).
 
     Examples
     --------
@@ -318,6 +328,11 @@ class RMGT(_Transduction):
     transduction_ : array of shape (n,)
         Predicted classes of the training rows.
     extension_ : the fitted map
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and a sparse system with one
+    right-hand side per class and one more. A new row takes O(np).
 
     Examples
     --------

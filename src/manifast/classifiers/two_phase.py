@@ -102,6 +102,9 @@ class TPTSSR(ScoreClassifier):
 
     Notes
     -----
+    Cost: `fit` factors the Gram matrix of the rows or of the features, the smaller: O(np min(n, p)). A new row takes
+    O(np) and, for s rows that are kept, O(s²(s + p)).
+
     `decision_function` is the negative residual of each class. A class of which no row was kept comes last: its score
     is below the lowest of the others by the norm of the row. The ridge is not scaled with the data; the default is for
     rows of about unit norm.

@@ -75,6 +75,12 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
     classes_ : array of classes
     extension_ : the fitted map
 
+    Notes
+    -----
+    Cost: Complete graphs with plain Laplacians need no eigenproblem of n rows: O(n²p) for the weights inside the
+    classes. Graphs of neighbours take O(nkd) per step. The default map takes O(n³) and an n × n matrix, a new row O(n(p
+    + d)).
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -147,6 +153,11 @@ class FisherEmbedding(ClassEmbedding):
     classes_ : array of classes
     extension_ : the fitted map
 
+    Notes
+    -----
+    Cost: O(n²p) for the weights inside the classes; the default map takes O(n³) and an n × n matrix, a new row O(n(p +
+    d)).
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -188,6 +199,9 @@ class FisherEmbedding(ClassEmbedding):
 class LabelEncoding(ClassEmbedding):
     """Rows embedded at their own labels: one corner of a simplex for each class, and a map that carries it to new rows.
 
+    Y_ic = 1 for the class c of row i, and 0 for others; no eigenproblem. With classes of one size it
+    decides as `SupervisedLaplacianEigenmaps` does with its defaults.
+
     Parameters
     ----------
     n_components : int or None, default None
@@ -206,6 +220,10 @@ class LabelEncoding(ClassEmbedding):
     embedding_ : array of shape (n, n_components)
     classes_ : array of classes
     extension_ : the fitted map
+
+    Notes
+    -----
+    Cost: The embedding takes O(nM) for M classes, the default map O(n³) and an n × n matrix, a new row O(n(p + d)).
 
     Examples
     --------

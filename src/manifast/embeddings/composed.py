@@ -216,6 +216,11 @@ class ComposedEmbedding(Composed):
     components_, dual_coef_, intercept_ : where the map has them
     extension_ : the fitted map, where there is no smoother
 
+    Notes
+    -----
+    Cost: `fit` takes what the objective takes, up to O(n²p) for the neighbours, and what the smoother takes: O(np²) for
+    a linear map, O(n³) and n × n matrices for a kernel.
+
     Examples
     --------
     Supervised eigenmaps with the smoother of LGRM, which no paper has:

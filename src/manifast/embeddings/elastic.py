@@ -75,8 +75,9 @@ class ElasticEmbedding(Elastic):
     """Margin-based semi-supervised elastic embedding (Dornaika and El Traboulsi), linear or with a kernel.
 
     An embedding of all rows and the map that predicts it, learnt together from a graph of all rows and the labels of
-    some: min tr Z'(L + λM̃ + R)Z with Z'D̃Z = I (SEE eqs. 10 to 15). M̃ and D̃ hold the margins between the classes of the
-    labelled rows, R is what is left of the regression μ(\\|W\\|² + γ\\|XW + 1b' - Z\\|²) once its W and b are optimal.
+    some: min tr Z'(L + λM̃ + R)Z with Z'D̃Z = I (SEE eqs. 10 to 15). M̃ and D̃ hold the margins between the classes of
+    the labelled rows, R is what is left of the regression μ(\\|W\\|² + γ\\|XW + 1b' - Z\\|²) once its W and b are
+    optimal.
 
     Rows that are -1, NaN, None or pandas' NA in y have no label.
 
@@ -129,6 +130,10 @@ class ElasticEmbedding(Elastic):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np²) and one sparse system with l
+    right-hand sides for l labelled rows, and O(l³); with a kernel O(n³) and n × n matrices. A new row takes O(pd), with
+    a kernel O(n(p + d)).
+
     Unlabelled rows are eliminated: the work is one linear system of all rows with l right-hand sides and an l × l
     eigenproblem. With all l dimensions λ has no effect on distances, and with one label per class the embedding holds
     the same as the scores of flexible manifold embedding (FME).
@@ -194,9 +199,10 @@ class ElasticEmbedding(Elastic):
 class ElasticEmbeddingCV(FollowedFit, Elastic):
     """Elastic embedding with its weights, kernel width and dimensions chosen by validation on the labelled rows.
 
-    In turn a part of the labels is hidden, and found again by the nearest of the other labelled rows in the embedding.
-    For one regression, γ and μ, all splits and all λ are problems of the labelled rows alone, which cost next to
-    nothing; linear maps share the factorisation also between regressions of the same μγ.
+    The objective is that of `ElasticEmbedding` (SEE eqs. 10 to 15). In turn a part of the labels is hidden, and found
+    again by the nearest of the other labelled rows in the embedding. For one regression, γ and μ, all splits and all λ
+    are problems of the labelled rows alone, which cost next to nothing; linear maps share the factorisation also
+    between regressions of the same μγ.
 
     Rows that are -1, NaN, None or pandas' NA in y have no label.
 
@@ -234,6 +240,11 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         One entry per choice of weights: lam, mu, gamma, sigma, n_components (the best for these weights) and score.
     embedding_, eigenvalues_, coef_, intercept_, dual_coef_, classes_
         Of the elastic embedding with the best parameters and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes one system of all rows for every pair of μ and γ (and width), as in `ElasticEmbedding`, and O(l³)
+    per split and λ for l labelled rows.
 
     Examples
     --------

@@ -69,6 +69,9 @@ class LGRM(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the kernel and O(n³) for its penalty, or O(nr²) where the kernel has rank r to
+    rounding, with n × n matrices. A new row takes O(n(p + d)).
+
     `transform` of the training rows is the global regression of `embedding_`: it differs by the residual that the
     objective weighs with `mu`: a thousandth of the embedding's size where the kernel can follow the embedding, much
     more where it cannot, as a linear kernel on a curved manifold.

@@ -51,6 +51,10 @@ class LocallyLinearEmbedding(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nk²(k + p)) for the weights, and a
+    sparse factorisation: nearly linear in n on sheets, more where neighbourhoods have many dimensions. A new row takes
+    O(np + k²(k + p)).
+
     `transform` of the training rows equals `embedding_` up to a few hundredths, less for a smaller `reg`.
 
     Examples
@@ -140,6 +144,10 @@ class LTSA(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nk²(k + p)) for the charts, and a
+    sparse factorisation: nearly linear in n on sheets, more where neighbourhoods have many dimensions. A new row takes
+    O(np + k²(k + p)).
+
     `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples. A row that is in
     nobody's neighbourhood is joined to its nearest, with a warning.
 
@@ -176,7 +184,7 @@ class LTSA(Composed):
 
 
 class LocalRegressionEmbedding(Composed):
-    """Embedding by local regressions alone: the smallest eigenvectors of L_l (LGRM eq. 12) but the constant one.
+    """Embedding by local regressions alone: the smallest eigenvectors of L_l but the constant one (LGRM, equation 12).
 
     Parameters
     ----------
@@ -210,6 +218,10 @@ class LocalRegressionEmbedding(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nk²(k + p)) for the regressions,
+    and a sparse factorisation: nearly linear in n on sheets, more where neighbourhoods have many dimensions. A new row
+    takes O(np + k²(k + p)).
+
     `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples.
 
     Examples

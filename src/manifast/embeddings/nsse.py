@@ -89,6 +89,11 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
         Steps of the width.
     classes_ : array of classes
 
+    Notes
+    -----
+    Cost: Every width that is tried takes O(n³) and every step of the eigensolver O(n²d), with a few n × n matrices. A
+    new row takes O(n(p + d)).
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -209,6 +214,10 @@ class NSSECV(NSSE):
         "params", a list of dicts in the order they were tried, and "mean_test_score", "std_test_score".
     embedding_, sigma_, coef_, objective_history_, sigma_history_, lipschitz_, n_iter_, classes_
         Of the final fit, as in `NSSE`.
+
+    Notes
+    -----
+    Cost: `fit` takes one fit of `NSSE`, O(n³) per width, for every candidate in every part, and one more.
 
     Examples
     --------

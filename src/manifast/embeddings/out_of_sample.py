@@ -31,6 +31,9 @@ _TOO_FAR = 0.4
 class OutOfSample(Embedding):
     """Give any scikit-learn-style embedder a map for new rows.
 
+    The embedder gives Y for the training rows, or for landmarks among them; `extension` fits f with f(x_i) ≈ y_i, and
+    y = f(x) places new rows.
+
     Parameters
     ----------
     embedder : estimator with `fit_transform`
@@ -68,6 +71,9 @@ class OutOfSample(Embedding):
 
     Notes
     -----
+    Cost: `fit` takes what the embedder takes for its rows, or for the m landmarks, and the map: O(m²p) for the default
+    one, O(m³) for Gaussian ones. A new row takes O(mp).
+
     Sparse rows are passed on where both the embedder and the map take them: of the maps "lvm", "nystrom" and
     "landmark_isomap" do.
 

@@ -16,8 +16,9 @@ __all__ = ["SDA", "SDE", "TCA"]
 class SDA(Composed, SupervisedEmbedding):
     """Semi-supervised discriminant analysis (Cai et al. 2007).
 
-    Linear discriminant analysis of the labelled rows, kept smooth on a neighbour graph of all rows: the largest of S_b
-    against S_t + alpha X'LX + ridge I, with S_b and S_t the between-class and total scatter of the labelled rows.
+    Linear discriminant analysis of the labelled rows, kept smooth on a neighbour graph of all rows: S_b w = λ (S_t +
+    alpha X'LX + ridge I) w for the largest λ, with S_b and S_t the between-class and total scatter of the labelled
+    rows.
 
     Rows that are -1, NaN, None or pandas' NA in y have no label.
 
@@ -57,6 +58,11 @@ class SDA(Composed, SupervisedEmbedding):
     eigenvalues_ : array of shape (n_components,)
         Descending.
     classes_ : array
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, then O(np(k + p)) and O(p³). A new
+    row takes O(pd).
 
     Examples
     --------
@@ -105,9 +111,9 @@ class SDA(Composed, SupervisedEmbedding):
 class SDE(SDA):
     """Semi-supervised discriminant embedding (Yu et al. 2012, Huang et al. 2012).
 
-    Local discriminant embedding of the labelled rows, kept smooth on a neighbour graph of all rows: the largest of
-    X_l'L_bX_l against X_l'L_wX_l + alpha X'LX + ridge I. All labelled rows of one class are joined in the graph of L_w,
-    all of different classes in that of L_b, with weights 1.
+    Local discriminant embedding of the labelled rows, kept smooth on a neighbour graph of all rows: X_l'L_bX_l w = λ
+    (X_l'L_wX_l + alpha X'LX + ridge I) w for the largest λ. All labelled rows of one class are joined in the graph of
+    L_w, all of different classes in that of L_b, with weights 1.
 
     Rows that are -1, NaN, None or pandas' NA in y have no label.
 
@@ -126,6 +132,11 @@ class SDE(SDA):
     ----------
     embedding_, components_, intercept_, eigenvalues_, classes_
         As in `SDA`.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, then O(np(k + p)) and O(p³). A new
+    row takes O(pd).
 
     Examples
     --------
@@ -173,6 +184,11 @@ class TCA(Composed, SupervisedEmbedding):
     eigenvalues_ : array of shape (n_components,)
         Ascending.
     classes_ : array
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np²), and O(n(k + p)d) per step of
+    the eigensolver on a sparse matrix plus one of rank p. A new row takes O(pd).
 
     Examples
     --------

@@ -8,13 +8,11 @@ from manifast import objectives
 from manifast._labels import Labels
 from manifast._rows import Rows
 from manifast._validation import as_number, as_positive
-from manifast.embeddings._base import SupervisedEmbedding
-from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice, refuse_precomputed
 from manifast.smoothers import KernelProjection, KernelRidge, Projection, Ridge, Smoother
 from manifast.solve import Solution
 
-__all__ = ["LDE", "LFDA", "LLTSA", "LPP", "NPE", "SpectralRegression"]
+__all__ = ["LLTSA", "LPP", "NPE", "SpectralRegression"]
 
 
 class Projecting(Composed):
@@ -40,8 +38,8 @@ class LPP(Projecting):
     """Locality preserving projections (He and Niyogi 2003), linear or with a kernel.
 
     The linear map y = W'x, or kernel map y = V'k(x), whose image of the training rows is smoothest on the neighbour
-    graph: smallest generalised eigenvectors of X'LX against X'DX, or of KLK against KDK, solved in the range of X or K.
-    The constant is left out where the range holds it.
+    graph: X'LX w = λ X'DX w for the smallest λ, or KLK v = λ KDK v, solved in the range of X or K. The constant is left
+    out where the range holds it.
 
     Parameters
     ----------
@@ -83,6 +81,11 @@ class LPP(Projecting):
     components_ : array of shape (n_components, p), for kernel=None
     dual_coef_ : array of shape (n, n_components), for a kernel
     intercept_ : zeros
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, then O(np(k + p)) and O(p³); with a
+    kernel O(n³) and n × n matrices. A new row takes O(pd), with a kernel O(n(p + d)).
 
     Examples
     --------
@@ -141,7 +144,7 @@ class NPE(Projecting):
     """Neighbourhood preserving embedding (He et al. 2005): the objective of LLE, projected.
 
     The linear map y = W'x, or kernel map, whose image of the training rows is rebuilt best by the weights of LLE:
-    smallest generalised eigenvectors of X'MX against X'X, M = (I - W)'(I - W).
+    X'MX w = λ X'X w for the smallest λ, M = (I - W)'(I - W).
 
     Parameters
     ----------
@@ -178,6 +181,11 @@ class NPE(Projecting):
     components_ : array of shape (n_components, p), for kernel=None
     dual_coef_ : array of shape (n, n_components), for a kernel
     intercept_ : array of shape (n_components,)
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nk²(k + p)) for the weights, then
+    O(np²) and O(p³); with a kernel O(n³) and n × n matrices. A new row takes O(pd), with a kernel O(n(p + d)).
 
     Examples
     --------
@@ -226,8 +234,8 @@ class NPE(Projecting):
 class LLTSA(Projecting):
     """Linear local tangent space alignment (Zhang et al. 2007): the objective of LTSA, projected.
 
-    The linear map y = W'x + b, or kernel map, that aligns local tangent coordinates best: smallest generalised
-    eigenvectors of X'BX against X'HX, B the alignment matrix; images are centred.
+    The linear map y = W'x + b, or kernel map, that aligns local tangent coordinates best: X'BX w = λ X'HX w for
+    the smallest λ, B the alignment matrix; images are centred.
 
     Parameters
     ----------
@@ -263,6 +271,11 @@ class LLTSA(Projecting):
     components_ : array of shape (n_components, p), for kernel=None
     dual_coef_ : array of shape (n, n_components), for a kernel
     intercept_ : array of shape (n_components,)
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nk²(k + p)) for the charts, then
+    O(np²) and O(p³); with a kernel O(n³) and n × n matrices. A new row takes O(pd), with a kernel O(n(p + d)).
 
     Examples
     --------
@@ -309,6 +322,9 @@ class LLTSA(Projecting):
 class SpectralRegression(Composed):
     """Spectral regression (Cai et al. 2007), linear or with a kernel: Laplacian eigenmaps, then ridge regression.
 
+    The eigenvectors Z of L z = λ D z are regressed on the rows: W and b minimise |XW + 1b' - Z|² + alpha |W|², and
+    y = W'x + b. With a kernel y = V'k(x) + b. It is the limit of `LGRM` for small `mu` (LGRM, Propositions 3 and 4).
+
     Parameters
     ----------
     n_components : int, default 2
@@ -349,6 +365,12 @@ class SpectralRegression(Composed):
     components_ : array of shape (n_components, p), for kernel=None
     dual_coef_ : array of shape (n, n_components), for a kernel
     intercept_ : array of shape (n_components,)
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(nkd) per step of the eigensolver,
+    then O(np²) and O(p³) for the regression; with a kernel O(n³) and n × n matrices. A new row takes O(pd), with a
+    kernel O(n(p + d)).
 
     Examples
     --------
@@ -417,180 +439,3 @@ class SpectralRegression(Composed):
     ) -> None:
         mapping = self._regression().prepare(rows).fit(solution.Y)
         super()._keep(rows, builder, objective, Solution(solution.values, mapping.predict(rows.X), mapping))
-
-
-class Discriminating(ClassMetric, Projecting, SupervisedEmbedding):
-    """Base of projections by labels, whose ridge is relative to the scatter within classes."""
-
-    _sparse = False
-
-    def _ridge(self) -> dict[str, Any]:
-        return {"ridge": as_number(self.ridge, "ridge", minimum=0.0), "relative": True}
-
-
-class LDE(Discriminating):
-    """Local discriminant embedding (Chen et al. 2005), linear or with a kernel.
-
-    The linear map y = W'x, or kernel map y = V'k(x), that keeps rows apart from their nearest of other classes while
-    their nearest of the same class stay close: largest generalised eigenvectors of X'L_bX against X'L_wX + ridge, or of
-    KL_bK against KL_wK + ridge.
-
-    Parameters
-    ----------
-    n_components : int or None, default None
-        None is one less than the classes, or as many as there are directions in which classes differ.
-    n_neighbors : int, default 5
-        Of both graphs: nearest of the same class, cut to its size, and nearest of other classes.
-    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
-        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
-        kernel of new rows with the training rows.
-    ridge : float, default 0.1
-        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
-        matrix has a few large directions, 1e-3 is the safer choice.
-    affinity : {"heat", "binary"}, default "heat"
-        Weights of both graphs.
-    beta : "mean" or float, default "mean"
-        Width of the heat weights exp(-d²/beta); "mean" is the mean squared distance over all pairs of rows.
-    metric : {"euclidean", "within", "auto"}, default "euclidean"
-        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
-    sigma : float or None, default None
-        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
-    degree, coef0 : int and float, default 3 and 1.0
-        Of the polynomial kernel (x·y + coef0)^degree.
-    verbose : bool or int, default False
-        1 names the stages and their times on stderr, 2 also says what the solvers do.
-
-    Attributes
-    ----------
-    embedding_ : array of shape (n, n_components)
-        What the map makes of the training rows.
-    eigenvalues_ : array of shape (n_components,)
-        Scatter between over scatter within, descending. Columns of the map have unit scatter within, ridge included.
-    components_ : array of shape (n_components, p), for kernel=None
-    dual_coef_ : array of shape (n, n_components), for a kernel
-    intercept_ : zeros
-    classes_ : array
-        The labels in order.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from manifast import LDE
-    >>> X, y = load_digits(return_X_y=True)
-    >>> LDE().fit(X[:1000], y[:1000]).transform(X[1000:]).shape
-    (797, 9)
-    """
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 5,
-        kernel: str | None = None,
-        ridge: float = 0.1,
-        affinity: str = "heat",
-        beta: Any = "mean",
-        metric: str = "euclidean",
-        sigma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.kernel = kernel
-        self.ridge = ridge
-        self.affinity = affinity
-        self.beta = beta
-        self.metric = metric
-        self.sigma = sigma
-        self.degree = degree
-        self.coef0 = coef0
-        self.verbose = verbose
-
-    def _objective(self) -> objectives.ObjectiveBuilder:
-        return choice(objectives.LDE, self)
-
-
-class LFDA(Discriminating):
-    """Local Fisher discriminant analysis (Sugiyama 2007), linear or with a kernel.
-
-    Fisher's discriminant analysis in which far rows of one class need not come together: with affinities a_ij inside
-    each class c the scatter within has weights a_ij/n_c, the scatter between a_ij(1/n - 1/n_c) inside classes and 1/n
-    across; largest generalised eigenvectors of the second against the first plus a ridge.
-
-    Parameters
-    ----------
-    n_components : int or None, default None
-        None is one less than the classes, or as many as there are directions in which classes differ.
-    n_neighbors : int, default 7
-        The neighbour, inside the class and cut to its size, whose distance is the local scale of a row.
-    kernel : {None, "linear", "rbf", "poly", "precomputed"}, default None
-        None projects the features themselves. For "precomputed" X is the kernel matrix, and `transform` takes the
-        kernel of new rows with the training rows.
-    ridge : float, default 0.1
-        Added to the diagonal of the scatter within classes, in units of its mean diagonal entry. With a kernel, whose
-        matrix has a few large directions, 1e-3 is the safer choice.
-    affinity : {"local", "heat"}, default "local"
-        exp(-d_ij²/(s_i s_j)) with the local scales s of both rows, as in the paper, or the heat weights exp(-d²/beta).
-    beta : "mean" or float, default "mean"
-        Width of the heat weights; "mean" is the mean squared distance over all pairs of rows.
-    metric : {"euclidean", "within", "auto"}, default "euclidean"
-        Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
-    sigma : float or None, default None
-        Width of the kernel exp(-d²/sigma²); None is the median distance between rows.
-    degree, coef0 : int and float, default 3 and 1.0
-        Of the polynomial kernel (x·y + coef0)^degree.
-    verbose : bool or int, default False
-        1 names the stages and their times on stderr, 2 also says what the solvers do.
-
-    Attributes
-    ----------
-    embedding_ : array of shape (n, n_components)
-        What the map makes of the training rows.
-    eigenvalues_ : array of shape (n_components,)
-        Scatter between over scatter within, descending. Columns of the map have unit scatter within, ridge included.
-    components_ : array of shape (n_components, p), for kernel=None
-    dual_coef_ : array of shape (n, n_components), for a kernel
-    intercept_ : zeros
-    classes_ : array
-        The labels in order.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from manifast import LFDA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> LFDA().fit(X[:1000], y[:1000]).transform(X[1000:]).shape
-    (797, 9)
-    """
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 7,
-        kernel: str | None = None,
-        ridge: float = 0.1,
-        affinity: str = "local",
-        beta: Any = "mean",
-        metric: str = "euclidean",
-        sigma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.kernel = kernel
-        self.ridge = ridge
-        self.affinity = affinity
-        self.beta = beta
-        self.metric = metric
-        self.sigma = sigma
-        self.degree = degree
-        self.coef0 = coef0
-        self.verbose = verbose
-
-    def _objective(self) -> objectives.ObjectiveBuilder:
-        return choice(objectives.LFDA, self)

@@ -22,8 +22,8 @@ __all__ = ["ClassicalMDS", "Isomap", "SupervisedIsomap"]
 class Isomap(Composed):
     """Isomap (Tenenbaum et al. 2000), exact or with landmarks, with a map for new rows.
 
-    Classical scaling of the shortest paths through the neighbour graph: leading eigenvectors of -½ H δ² H, times the
-    roots of their eigenvalues.
+    Classical scaling of the shortest paths δ through the neighbour graph: Y = V √Λ for the leading eigenvectors V of
+    -½ H δ² H = VΛV'.
 
     Parameters
     ----------
@@ -64,6 +64,9 @@ class Isomap(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²(k + log n)) for the shortest paths, O(n²d) per step of the eigensolver, and n × n matrices;
+    with m landmarks O(mn(k + log n)) and m × n. A new row takes O(n(p + k + d)).
+
     `transform` of the training rows equals `embedding_` to rounding: their shortest paths are those of the graph.
 
     Examples
@@ -146,8 +149,8 @@ _CHUNK = 1 << 22  # squares held at once
 class SupervisedIsomap(ClassMetric, Composed, SupervisedEmbedding):
     """Supervised Isomap (Geng et al. 2005), with kernel ridge regression for new rows: IsoKRR.
 
-    Isomap on distances that shrink inside classes and grow between them: √(1 - exp(-d²/β)) for rows of one class and
-    √exp(d²/β) - α for others, before neighbours and geodesics are found.
+    Isomap on distances that shrink inside classes and grow between them, δ = √(1 - exp(-d²/β)) for rows of one class
+    and δ = √exp(d²/β) - α for others, before neighbours and geodesics are found.
 
     Parameters
     ----------
@@ -179,6 +182,9 @@ class SupervisedIsomap(ClassMetric, Composed, SupervisedEmbedding):
 
     Notes
     -----
+    Cost: `fit` takes O(n²(p + k + log n)) for distances and geodesics and O(n³) for the default map. A new row takes
+    O(n(p + d)).
+
     Holds n × n matrices. Where a graph of few neighbours falls into parts the shortest missing edges by the same
     distances join them, with a warning.
 
@@ -221,7 +227,7 @@ class SupervisedIsomap(ClassMetric, Composed, SupervisedEmbedding):
 class ClassicalMDS(Composed):
     """Classical multidimensional scaling (Torgerson 1952), exact or with landmarks, with a map for new rows.
 
-    Leading eigenvectors of -½ H δ² H for the distances δ between rows, times the roots of their eigenvalues. New rows
+    Y = V √Λ for the leading eigenvectors V of -½ H δ² H = VΛV', δ the distances between rows. New rows
     are placed by triangulation from the training rows or landmarks.
 
     Parameters
@@ -250,6 +256,9 @@ class ClassicalMDS(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the distances, O(n²d) per step of the eigensolver, and an n × n matrix; with m
+    landmarks O(m²p + nm(p + d)) and m × m. A new row takes O(n(p + d)), or O(m(p + d)).
+
     `transform` of the training rows equals `embedding_` to rounding. On plain Euclidean distances the result is that of
     principal component analysis.
 

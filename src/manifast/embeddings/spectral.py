@@ -58,6 +58,9 @@ class LaplacianEigenmaps(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and O(nkd) per step of the
+    eigensolver on the graph, with O(nk) memory; "full" graphs are n × n matrices. A new row takes O(np).
+
     `transform` of the training rows equals `embedding_` to rounding for "full" graphs (unless rows repeat) and for
     "precomputed" ones without a diagonal, which counts nowhere in the graph. On neighbour graphs a new row links only
     to the rows it lists itself, which gives training rows their coordinates up to about a tenth.
@@ -125,9 +128,9 @@ class LaplacianEigenmaps(Composed):
 class DiffusionMaps(Composed):
     """Diffusion maps (Coifman and Lafon 2006) with a map for new rows.
 
-    Eigenvectors ψ_j of a random walk on the graph of rows, times λ_j^t: Euclidean distances in the embedding are those
-    of the walk after t steps. Weights k_ij are first divided by (q_i q_j)^alpha, q the sums of the rows of k, which
-    takes out the density of the rows.
+    Eigenvectors of a random walk on the graph of rows, Pψ_j = λ_j ψ_j, times λ_j^t: Euclidean distances in the
+    embedding are those of the walk after t steps. Weights k_ij are first divided by (q_i q_j)^alpha, q the sums of the
+    rows of k, which takes out the density of the rows.
 
     Parameters
     ----------
@@ -166,6 +169,10 @@ class DiffusionMaps(Composed):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p) for the full graph, O(n²d) per step of the eigensolver and an n × n matrix; with
+    `n_neighbors` O(n²p) for the neighbours, about O(n log n) below 9 features, and O(nk) memory. A new row takes O(n(p
+    + d)).
+
     `transform` of the training rows equals `embedding_` to rounding for the full graph.
 
     Examples

@@ -24,6 +24,8 @@ from manifast.maps import KernelMap
 class RBF(Extension):
     """Gaussian interpolation: y = Σ_i c_i exp(-|x - x_i|²/σ²) with f(x_i) = y_i.
 
+    The map of `NSSE` and the natural one of embeddings by labels: ΨC = Y is solved for the coefficients.
+
     Parameters
     ----------
     sigma : "median", "loo" or float, default "median"
@@ -51,6 +53,8 @@ class RBF(Extension):
 
     Notes
     -----
+    Cost: `fit` takes O(n²p + n³) for every width that is tried, and an n × n matrix. A new row takes O(n(p + d)).
+
     Rows that repeat share their coefficients equally, and their embeddings are averaged: the solution of smallest norm,
     and with a ridge the same map as without merging them. Leave-one-out leaves all copies of a row out at once, as any
     of them would give the others away. Where Ψ is singular to working precision the smallest jitter that helps is

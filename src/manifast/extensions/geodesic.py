@@ -33,6 +33,10 @@ class LandmarkIsomap(Extension):
         For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
         training rows.
 
+    Notes
+    -----
+    Cost: `fit` takes O(n²(k + log n)) for the geodesics and an n × n matrix. A new row takes O(n(p + k + d)).
+
     Examples
     --------
     >>> import numpy as np

@@ -17,6 +17,8 @@ from manifast.smoothers.ridge import KernelRidgeSmoother
 class Linear(Extension):
     """Ridge regression on the features: y = x·coef + intercept.
 
+    With bias and a small ridge: the linear map of SPARSE (sec. 4), and of `ElasticEmbedding` without a kernel.
+
     Parameters
     ----------
     alpha : float or None, default None
@@ -32,6 +34,10 @@ class Linear(Extension):
     intercept_ : array of shape (d,)
     lipschitz_ : float
         |coef|₂, its largest singular value: |f(u) - f(v)| is at most that times |u - v|, and no smaller number will do.
+
+    Notes
+    -----
+    Cost: `fit` takes O(np²) and O(p³), or O(n²p) where there are fewer rows than features. A new row takes O(pd).
 
     Examples
     --------
@@ -93,6 +99,10 @@ class KernelRidge(Extension):
     ----------
     dual_coef_ : array of shape (n, d)
     intercept_ : array of shape (d,)
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p + n³) and an n × n matrix. A new row takes O(n(p + d)).
 
     Examples
     --------

@@ -30,7 +30,7 @@ class _OfNeighbors(Extension):
 
 
 class LatentVariable(_OfNeighbors):
-    """Mean of the embeddings of the nearest training rows, weighted by the heat kernel (LVM).
+    """Mean of the embeddings of the nearest training rows, weighted by the heat kernel: LVM of SPARSE.
 
     y(x) = Σ exp(-|x - x_i|²/beta) y_i / Σ exp(-|x - x_i|²/beta) over the nearest; distances count relative to the
     nearest, so that not all weights underflow.
@@ -45,6 +45,10 @@ class LatentVariable(_OfNeighbors):
     metric : {"euclidean", "cosine", "precomputed"}, default "euclidean"
         For "precomputed" X is the matrix of distances (n, n), dense or sparse, and new rows are their distances to the
         training rows.
+
+    Notes
+    -----
+    Cost: `fit` takes O(np). A new row takes O(np) for its k nearest, and O(kd).
 
     Examples
     --------
@@ -85,9 +89,9 @@ def natural_mean(X: Any, Y: Array, links: int, width: Any, metric: str = "euclid
 class Reconstruction(_OfNeighbors):
     """Rebuild a new row from its nearest training rows and take the same combination of their embeddings.
 
-    The weights sum to one and minimise the reconstruction error (Saul and Roweis 2003; LGRM eq. 2), with `reg` times
-    the trace of the local Gram matrix on its diagonal. The map jumps where the set of neighbours changes. A training
-    row gets back its own coordinates up to the order of `reg`.
+    y = Σ_i w_i y_i, where the weights sum to one and minimise |x - Σ_i w_i x_i|² (Saul and Roweis 2003; LGRM eq. 2),
+    with `reg` times the trace of the local Gram matrix on its diagonal. The map jumps where the set of neighbours
+    changes. A training row gets back its own coordinates up to the order of `reg`.
 
     Parameters
     ----------
@@ -96,6 +100,10 @@ class Reconstruction(_OfNeighbors):
     reg : float, default 1e-3
     metric : {"euclidean", "cosine"}, default "euclidean"
         By which the nearest rows are found.
+
+    Notes
+    -----
+    Cost: `fit` keeps the rows. A new row takes O(np) for its k nearest, and O(k²(k + p)).
 
     Examples
     --------
@@ -152,6 +160,10 @@ class Nystrom(_OfNeighbors):
     eigenvalues_ : array of shape (d,)
         Rayleigh quotients of the columns of Y on the graph of the training rows, of the Laplacian or of the normalised
         kernel as the formula has it; 0 and 1 for a column of zeros, which stays one.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) at most. A new row takes O(np) for its k nearest and O(kd), or O(n(p + d)) for all rows.
 
     Examples
     --------

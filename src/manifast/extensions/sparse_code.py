@@ -50,6 +50,11 @@ class SparseCode(Extension):
         Weights of eq. 9: |a|^power, or what the function gives for an array of entries of the codes, one number of at
         least 0 for each.
 
+    Notes
+    -----
+    Cost: `fit` keeps the rows. A new row takes O(np) per step of the homotopy, of which there are about as many as
+    entries in its code.
+
     Examples
     --------
     >>> import numpy as np

@@ -96,6 +96,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in self._HEADER)
         body = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>" for cells in self._cells())
+        body = body.replace("<tr><td>", "<tr><td style='text-align: left'>")  # notebooks put cells at the right
         caption = f"<caption>{escape(self.score)}, {self.n_folds} folds; best: {escape(self.best_name_)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -226,8 +227,10 @@ def _kind(y: Any, n: int) -> str:
         return "none"
     if np.shape(y)[:1] != (n,):
         raise ValueError(f"y must hold one label per row of X, {n}. Got shape {np.shape(y)} instead.")
-    known = len(labelled_part(y)[0])
-    return "all" if known == n else "some"
+    rows, known = labelled_part(y)
+    if len(np.unique(known)) < 2:
+        raise ValueError(f"y must hold labels of at least 2 classes. Got {len(np.unique(known))} instead.")
+    return "all" if len(rows) == n else "some"
 
 
 def _methods(given: Any, kind: str, n_components: int) -> dict[str, Any]:
