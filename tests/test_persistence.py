@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import pickle
 import warnings
 from pathlib import Path
@@ -369,6 +370,119 @@ def lies(text, arrays):
     yield "must hold float32 or float64", text, array("LGRM.map_.rows", rows.astype(np.int64))
 
 
+def test_parts_in_the_place_of_maps(path):
+    manifast.save(MODELS["nsse_within"], path)
+    text, arrays = parts(path)
+    for name in ("_whitening", "map_"):
+        tree = copy.deepcopy(text)
+        held = tree["estimator"]["state"]
+        kept = {at: array for at, array in arrays.items() if at not in held[name]["arrays"].values()}
+        held[name] = {"$class": "extensions.RBF", "parameters": {}, "state": {}}
+        forge(path, tree, kept)
+        with pytest.raises(ValueError, match="RBF must have one map"):
+            manifast.load(path)
+
+
+@pytest.mark.parametrize("change", [{"training_rows": False}, {"class": "LPP"}, {"n_features_in": 5}, {"class": None}])
+def test_first_lines_that_lie(change, path):
+    manifast.save(MODELS["nsse"], path)
+    text, arrays = parts(path)
+    forge(path, text | change, arrays)
+    with pytest.raises(ValueError, match="speak of another model"):
+        manifast.load(path)
+
+
+def test_texts_are_paid_for(path):
+    """A header of some bytes must not ask for gigabytes."""
+    manifast.save(MODELS["tptssr"], path)
+    text, arrays = parts(path)
+    wide = {"$values": [""] * 1000, "dtype": "str65536", "shape": [1000]}
+    text["estimator"]["state"]["classes_"] = wide
+    forge(path, text, arrays)
+    with pytest.raises(ValueError, match="texts of another length"):
+        manifast.load(path)
+    model = manifast.TPTSSR().fit(saved_models.rows(), saved_models.labels().astype("<U1000000"))
+    with pytest.raises(ValueError, match="must not be far wider than its texts"):
+        manifast.save(model, path)
+    model = manifast.TPTSSR().fit(saved_models.rows(), np.char.add(saved_models.labels(), "é" * 70_000))
+    np.testing.assert_array_equal(again(model, path).classes_, model.classes_)
+
+
+def signed(header):
+    """A header of any JSON with a right digest, and its length."""
+    header += b" " * (-(8 + len(header)) % 64)
+    return _model_file._signed(len(header).to_bytes(8, "little"), header)
+
+
+ROWS = b'"LapRLS.map_.coef":'
+ENTRY = b'{"dtype":"F64","shape":[4,2],"data_offsets":[0,64]}'
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[16,80]}', "does not lie where"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[-64,0]}', "has shape"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[0,65]}', "does not lie where"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[0.0,64.0]}', "has shape"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[false,64]}', "has shape"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[0]}', "has shape"),
+        (b'{"dtype":"F64","shape":[-4,-2],"data_offsets":[0,64]}', "has shape"),
+        (b'{"dtype":"F64","shape":[true,8],"data_offsets":[0,64]}', "has shape"),
+        (b'{"dtype":"F64","shape":[2,2,2],"data_offsets":[0,64]}', "has shape"),
+        (b'{"dtype":"F64","shape":[4611686018427387904,2],"data_offsets":[0,64]}', "has shape"),
+        (b'{"dtype":"F64","shape":[2305843009213693952,8],"data_offsets":[0,64]}', "does not lie where"),
+        (b'{"dtype":"F64","shape":[1000000000,1000000],"data_offsets":[0,8000000000000000]}', "does not lie where"),
+        (b'{"dtype":"F64","shape":[9' + b"9" * 5000 + b',2],"data_offsets":[0,64]}', "no JSON"),
+        (b'{"dtype":"F16","shape":[4,2],"data_offsets":[0,16]}', "that are known"),
+        (b'{"dtype":"F64","shape":[4,2]}', "that are known"),
+        (b'{"dtype":"F64","shape":[4,2],"data_offsets":[0,64],"data_offsets":[0,64]}', "no JSON"),
+        (b'{"dtype":"F64","shape":[4,NaN],"data_offsets":[0,64]}', "no JSON"),
+        (b'{"dtype":"F64","shape":[4,Infinity],"data_offsets":[0,64]}', "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b'{"a":' * 100_000, "no JSON"),
+        (b"\xff", "no JSON"),
+        (ENTRY + b"," + ROWS + ENTRY, "no JSON"),
+    ],
+    ids=lambda value: value.decode("latin1")[:60] if isinstance(value, bytes) else None,
+)  # fmt: skip
+def test_layouts_that_lie(entry, sentence, path):
+    manifast.save(MODELS["laprls"], path)
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header, rest = whole[8 : 8 + length].rstrip(b" "), whole[8 + length :]
+    assert header.count(ROWS + ENTRY) == 1
+    put(path, signed(header) + rest)
+    manifast.load(path)  # the same again
+    put(path, signed(header.replace(ROWS + ENTRY, ROWS + entry)) + rest)
+    for mmap in (False, True):
+        with pytest.raises(ValueError, match=f"path must be a whole.*{sentence}"):
+            manifast.load(path, mmap=mmap)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_permissions_and_links_are_kept(path):
+    before = os.umask(0o022)
+    try:
+        manifast.save(MODELS["lpp"], path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644
+    path.chmod(0o600)  # a model that holds rows may be nobody else's
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    manifast.save(MODELS["nsse"], link)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    assert persistence.describe(path)["class"] == "NSSE"
+    longest = path.with_name("n" * 255)
+    manifast.save(MODELS["lpp"], longest)
+    assert sorted(file.name for file in path.parent.iterdir()) == sorted([path.name, "link", longest.name])
+    with pytest.raises(IsADirectoryError):
+        manifast.save(MODELS["lpp"], path.parent)
+    with pytest.raises(FileNotFoundError):
+        manifast.save(MODELS["lpp"], path.parent / "nowhere" / "a")
+
+
 def test_headers_that_lie(path):
     manifast.save(MODELS["lgrm"], path)
     for sentence, text, arrays in lies(*parts(path)):
@@ -395,6 +509,10 @@ def test_headers_that_lie(path):
         ("sparse_code_basis", "one by one", "errors", True),
         ("tptssr", "kept must be", "kept", 25),
         ("tptssr", "codes must name classes", "count", 1),
+        ("tptssr", "count must be", "count", 2**61),
+        ("lle", "reg must be", "reg", 10**400),
+        ("eigenmaps", "beta must be", "beta", 10**400),
+        ("isomap_given", "radius must be", "radius", 10**400),
     ],
 )
 def test_numbers_out_of_range(name, sentence, number, value, path):
@@ -437,8 +555,11 @@ def test_sparse_rows_out_of_range(part, change, path):
         manifast.load(path)
 
 
-VALUES = (None, True, -1, 0, 1, 2**31, 2**63, 1e308, -0.5, "", "rbf", "precomputed", [], {}, [1], {"$float": "nan"},
-          {"$list": []}, {"$not_stored": "x"}, {"$array": "x"})  # fmt: skip
+VALUES = (None, True, -1, 0, 1, 2**31, 2**63, 10**400, 1e308, -0.5, 1e-320, "", "rbf", "precomputed", "within", [], {},
+          [1], {"$float": "nan"}, {"$list": []}, {"$tuple": [{"$list": [1]}]}, {"$not_stored": "x"}, {"$array": "x"},
+          {"$values": [10**400], "dtype": "int64", "shape": [1]}, {"$values": [[1]], "dtype": "object", "shape": [1]},
+          {"$values": ["a"], "dtype": "str99999999", "shape": [1]},
+          {"$class": "extensions.RBF", "parameters": {}, "state": {}})  # fmt: skip
 
 
 def leaves(tree, keys=()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 
 import joblib
@@ -200,6 +202,157 @@ def test_bad_input_of_a_file(X, model, tmp_path):
     }.items():
         with pytest.raises(ValueError, match=sentence):
             call()
+
+
+def test_rows_that_cannot_be_mapped_far_behind(X, model, tmp_path):
+    path, journal = tmp_path / "images.npy", tmp_path / "images.npy.journal"
+    expected = model.transform(X)
+    for rows in (lambda X: X, lambda X: iter(np.array_split(X, 7))):
+        wrong = X.copy()
+        wrong[4321, 1] = np.nan
+        with pytest.raises(ValueError, match=r"Got in row 4321: .*NaN.* goes on after the 4000 that are on disk"):
+            transform_to(model, rows(wrong), path, batch_rows=1000)
+        np.testing.assert_array_equal(np.load(path), expected[:4000])  # whole, as far as it goes
+        assert journal.exists()
+        calls = []
+        counted = copy.copy(model)
+        counted.transform = lambda rows, calls=calls: calls.append(len(rows)) or model.transform(rows)
+        transform_to(counted, rows(X), path, batch_rows=1000)
+        assert sum(calls) == 1 + 1000  # one row for the shape
+        np.testing.assert_array_equal(np.load(path), expected)
+        assert not journal.exists()
+        path.unlink()
+        wrong[5] = np.inf
+        with pytest.raises(ValueError, match=r"Got in row 5: .*infinity"):
+            transform_to(model, rows(wrong), path)
+        assert not path.exists() and not journal.exists()
+
+
+def stopped(model, X, path, after=3):
+    """A run that ends after some batches, as it would by a signal."""
+    path.with_name(path.name + ".journal").unlink(missing_ok=True)
+
+    class Stop(Exception):
+        pass
+
+    def transform(rows, calls=[]):  # noqa: B006
+        calls.append(len(rows))
+        if len(calls) > after + 1:
+            raise Stop
+        return model.transform(rows)
+
+    other = copy.copy(model)
+    other.transform = transform
+    with pytest.raises(Stop):
+        transform_to(other, X, path, batch_rows=1000)
+    return path.read_bytes()
+
+
+def test_any_change_between_two_runs_is_noticed(X, model, tmp_path):
+    path, expected = tmp_path / "images.npy", model.transform(X)
+    assert len(stopped(model, X, path)) == 128 + 3000 * 8
+    changed = X.copy()
+    changed[1234] += 1.0  # one row of those that are mapped
+    transform_to(model, changed, path)
+    np.testing.assert_array_equal(np.load(path), model.transform(changed))
+    stopped(model, iter([X]), path)
+    with pytest.raises(ValueError, match=r"X must be the rows that the run began with, or .*journal.* must be deleted"):
+        transform_to(model, iter(np.array_split(changed, 9)), path)
+    stopped(model, X, path)
+    changed = X.copy()
+    changed[4321] += 1.0  # one of those that are not
+    transform_to(model, changed, path)
+    np.testing.assert_array_equal(np.load(path), model.transform(changed))
+    whole = bytearray(stopped(model, X, path))
+    whole[5000] ^= 1
+    path.write_bytes(whole)
+    transform_to(model, X, path)
+    np.testing.assert_array_equal(np.load(path), expected)
+    for wrong in (b"", bytes(5000), b"x" * 10**6):
+        stopped(model, iter([X]), path)
+        path.write_bytes(wrong)
+        transform_to(model, iter(np.array_split(X, 3)), path)
+        np.testing.assert_array_equal(np.load(path), expected)
+    stopped(model, X, path)
+    path.unlink()
+    transform_to(model, X, path)
+    np.testing.assert_array_equal(np.load(path), expected)
+
+
+def test_a_file_is_not_written_over_its_own_rows(X, model, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    manifast.save(model, tmp_path / "model")
+    (tmp_path / "link.npy").symlink_to(tmp_path / "X.npy")
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for rows in (tmp_path / "X.npy", mapped, mapped[::2], mapped[:, ::-1].T.T):
+        for path in (tmp_path / "X.npy", tmp_path / "link.npy"):
+            with pytest.raises(ValueError, match="path must be another file than those of X and the model"):
+                transform_to(model, rows, path)
+    with pytest.raises(ValueError, match="path must be another file"):
+        transform_to(tmp_path / "model", X, tmp_path / "model")
+    np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), X)
+    manifast.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="path must be the name of a file"):
+        transform_to(model, X, 3)
+    with pytest.raises(ValueError, match="path must be the name of a file"):
+        Mapper(3)
+
+
+def test_blocks_may_be_overwritten_by_their_maker(X, model, tmp_path):
+    def blocks():
+        buffer = np.empty((500, 3), np.float32)
+        for begin in range(0, len(X), 500):
+            buffer[:] = X[begin : begin + 500]
+            yield buffer
+            buffer[:] = np.nan
+
+    for step in (None, 200, 800):
+        transform_to(model, blocks(), tmp_path / "images.npy", batch_rows=step)
+        np.testing.assert_array_equal(np.load(tmp_path / "images.npy"), model.transform(X))
+    np.testing.assert_array_equal(sample_rows(blocks(), 100), sample_rows(X, 100))
+
+
+def test_names_of_columns(X, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    model = manifast.LPP().fit(frame[:200])
+    path = tmp_path / "images.npy"
+    expected = model.transform(frame)
+    turned = frame[["b", "a", "c"]]
+
+    def halves(first, second):
+        return iter([first[:2500], second[2500:]])
+
+    for rows in (frame, halves(frame, frame)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            transform_to(model, rows, path, batch_rows=700)
+        np.testing.assert_array_equal(np.load(path), expected)
+    for rows, sentence in ((turned, "the columns that the model was fitted to"), (halves(turned, turned), "fitted to"),
+                           (halves(frame, turned), "the same columns")):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            transform_to(model, rows, path)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        transform_to(model, X, path)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    text = tmp_path / "rows.csv"
+    for call in (lambda: transform_to(model, text, path), lambda: sample_rows(text, 3)):
+        with pytest.raises(ValueError, match=r"rows.csv', which is neither: give .* pandas.read_csv\(path, chunksize"):
+            call()
+    transform_to(model, pandas.read_csv(text, chunksize=999, dtype=np.float32), path)
+    np.testing.assert_array_equal(np.load(path), expected)
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    (tmp_path / "parts").mkdir()
+    frame[:3000].to_parquet(tmp_path / "parts" / "0.parquet")
+    frame[3000:].to_parquet(tmp_path / "parts" / "1.parquet")
+    transform_to(model, tmp_path / "parts", path)
+    np.testing.assert_array_equal(np.load(path), expected)
+    turned[3000:].to_parquet(tmp_path / "parts" / "1.parquet")
+    with pytest.raises(ValueError, match="X must have the same columns in all files"):
+        transform_to(model, tmp_path / "parts", path)
+    turned.to_parquet(tmp_path / "turned.parquet")
+    with pytest.raises(ValueError, match="the columns that the model was fitted to"):
+        transform_to(model, tmp_path / "turned.parquet", path)
 
 
 def test_progress_is_shown(X, model, tmp_path, capsys):

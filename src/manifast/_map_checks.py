@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from manifast._validation import Array, largest_magnitude
 from manifast.graphs import METRICS
 
 Sizes = dict[str, int]
+_LARGEST = float_info.max  # a whole number may be larger than any float
 
 
 def _count(value: Any) -> bool:
@@ -30,7 +32,7 @@ def _up_to(letter: str, *, none: bool = False) -> Callable[[Any, Sizes], bool]:
 
 
 def _number(value: Any) -> bool:
-    return type(value) in (int, float) and isfinite(value)
+    return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
 def _positive(value: Any, sizes: Sizes) -> bool:
@@ -116,7 +118,7 @@ RULES = {
     "affinity_mean": Rule({"images": "p d"}, optional={"factors": "d"}),
     "two_phase_code": Rule(
         {"rows": "n p", "coder": "p n", "codes": "int n"},
-        {"ridge": _positive, "kept": _up_to("n"), "count": lambda value, sizes: _count(value)},
+        {"ridge": _positive, "kept": _up_to("n"), "count": _up_to("n")},
     ),
 }
 _ROWS = ("rows", "atoms")  # arrays that are training rows, or made from them row by row

@@ -13,6 +13,7 @@ import json
 import mmap as _mmap
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -47,7 +48,7 @@ def pack(text: dict[str, Any], arrays: dict[str, Array]) -> tuple[bytes, list[Ar
         offsets = [begin, begin + part.nbytes]
         entries[name] = {"dtype": _NAMES[part.dtype], "shape": list(part.shape), "data_offsets": offsets}
         begin = offsets[1]
-    sums = {name: sha256(_bytes(part)).hexdigest() for name, part in zip(order, parts, strict=True)}
+    sums = {name: sha256(bytes_of(part)).hexdigest() for name, part in zip(order, parts, strict=True)}
     metadata = {
         "digest": "0" * 64,
         "format": "manifast",
@@ -70,15 +71,21 @@ def write(path: Path, packed: bytes, parts: list[Array]) -> None:
     with replacing(path) as file:
         file.write(packed)
         for part in parts:
-            file.write(_bytes(part))
+            file.write(bytes_of(part))
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file beside `path` that takes its place at the end: written, brought to disk, renamed."""
-    beside = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+    """A new file beside `path` that takes its place at the end: written, brought to disk, renamed.
+
+    It gets the permissions of the file whose place it takes. Of a symbolic link it is the file that is replaced.
+    """
+    path = path.resolve()
+    beside = path.parent / f".{secrets.token_hex(8)}.tmp"
     try:
         with open(beside, "xb") as file:
+            with suppress(FileNotFoundError):
+                os.chmod(beside, stat.S_IMODE(path.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -101,12 +108,12 @@ def read(path: Path, mmap: bool) -> tuple[dict[str, Any], dict[str, Array]]:
         for name, dtype, shape, count in entries:
             if whole is None:
                 array = np.empty(count, dtype)
-                if file.readinto(_bytes(array)) != array.nbytes:
+                if file.readinto(bytes_of(array)) != array.nbytes:
                     raise damaged(path, "it ends early")
             else:
                 array = np.frombuffer(whole, dtype, count, start)
             start += array.nbytes
-            if sha256(_bytes(array)).hexdigest() != text["sha256"].get(name):
+            if sha256(bytes_of(array)).hexdigest() != text["sha256"].get(name):
                 raise damaged(path, f"the array {name!r} does not have its checksum")
             # The machine's own byte order is what the core takes.
             arrays[name] = array.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
@@ -195,10 +202,15 @@ def _loads(text: Any, path: Path) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise ValueError(constant)
 
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(made := dict(pairs)) < len(pairs):  # readers do not agree which of them counts
+            raise ValueError("the same name twice")
+        return made
+
     try:
         if not isinstance(text, str | bytes):
             raise ValueError("no text")
-        value = json.loads(text, parse_constant=refuse)
+        value = json.loads(text, parse_constant=refuse, object_pairs_hook=once)
     except (ValueError, RecursionError):
         raise damaged(path, "its header is no JSON") from None
     if not isinstance(value, dict):
@@ -206,14 +218,22 @@ def _loads(text: Any, path: Path) -> dict[str, Any]:
     return value
 
 
-def _bytes(array: Array) -> memoryview:
-    """The memory of a contiguous array."""
-    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+def bytes_of(array: Array) -> memoryview:
+    """The memory of a contiguous array; of another one, that of a copy in the order of its rows."""
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def as_path(path: Any) -> Path:
+    """The name of a file, whatever kind of path it came as."""
+    try:
+        return Path(os.fsdecode(path))
+    except TypeError:
+        raise ValueError(f"path must be the name of a file. Got {path!r} instead.") from None
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring a renaming to disk, where folders can be opened for that."""
-    if os.name == "posix":
+    """Bring a renaming to disk, where folders can be opened for that; the file is in its place in any case."""
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

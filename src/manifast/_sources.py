@@ -17,13 +17,16 @@ from manifast._dask import is_dask_array
 from manifast._validation import Array, is_sparse, refuse_masked
 
 _BLOCK = 1 << 24  # bytes of a block that the source itself does not divide
-_GLIMPSE = 100  # rows by which an array is known again
+_PARQUET = b"PAR1"  # how such a file begins
 
 
 class Source:
-    """Rows one after another. `n` is None where only the end will tell."""
+    """Rows one after another. `n` is None where only the end will tell, `names` where columns have none."""
 
     n: int | None = None
+    names: list[str] | None = None
+    files: tuple[str, ...] = ()  # where the rows are
+    again: bool = True  # whether the rows can be read more than once
 
     def blocks(self, start: int = 0) -> Iterator[Array]:
         """The rows from one on, in blocks of any size."""
@@ -40,10 +43,6 @@ class Source:
                 return block
         raise ValueError("X must have at least one row. Got none.")
 
-    def glimpse(self) -> Array:
-        """A few rows by which the source is known again, whatever its blocks."""
-        return self.head()[:1]
-
 
 def as_source(X: Any) -> Source:
     """The rows of anything that has some."""
@@ -57,7 +56,7 @@ def as_source(X: Any) -> Source:
         raise ValueError("X must have dense rows. Got a sparse matrix: give blocks of X.toarray().")
     if hasattr(X, "__array__") or isinstance(X, list | tuple):
         refuse_masked(X, "X")
-        return ArraySource(X if isinstance(X, np.memmap) else np.asarray(X))
+        return ArraySource(X if isinstance(X, np.memmap) else np.asarray(X), _names_of(X))
     if isinstance(X, Iterable):
         return BlockSource(X)
     raise ValueError(
@@ -69,11 +68,13 @@ def as_source(X: Any) -> Source:
 class ArraySource(Source):
     """An array. Rows of a memory map are read from its file: mapped pages would count as memory of the process."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, names: list[str] | None = None) -> None:
         if X.ndim not in (1, 2):
             raise ValueError(f"X must have rows: one or two dimensions. Got shape {X.shape} instead.")
-        self._X, self.n = X, len(X)
+        self._X, self.n, self.names = X, len(X), names
         self._file = _file_of(X)
+        name = _name_of_map(X)
+        self.files = () if name is None else (name,)
 
     def blocks(self, start: int = 0) -> Iterator[Array]:
         step = max(1, _BLOCK // max(1, self._X[:1].nbytes))
@@ -85,9 +86,6 @@ class ArraySource(Source):
         if self._file is None:
             return np.array(self._X[numbers])
         return self._read([(row, row + 1) for row in numbers.tolist()])
-
-    def glimpse(self) -> Array:
-        return self.take(np.unique(np.linspace(0, len(self._X) - 1, _GLIMPSE).astype(np.int64)))
 
     def _read(self, parts: list[tuple[int, int]]) -> Array:
         """Rows from the file, (first, behind the last) of every part."""
@@ -112,12 +110,29 @@ def _file_of(X: Any) -> tuple[str, int] | None:
     """The file and the offset of a contiguous memory map, or of a part of one; None for other arrays."""
     if not isinstance(X, np.memmap) or not X.flags.c_contiguous or not X.size or X.dtype.hasobject:
         return None
-    root: Any = X
-    while isinstance(root.base, np.memmap):
-        root = root.base
+    root = _root_of(X)
     if root.filename is None or root.mode == "c":  # writes to a private copy are in no file
         return None
     return os.fspath(root.filename), int(root.offset + X.ctypes.data - root.ctypes.data)
+
+
+def _root_of(X: Any) -> Any:
+    """The memory map that an array is a part of; the array itself where it is of none."""
+    while isinstance(getattr(X, "base", None), np.memmap):
+        X = X.base
+    return X
+
+
+def _name_of_map(X: Any) -> str | None:
+    """The file whose bytes an array shows, in whatever order."""
+    name = getattr(_root_of(X), "filename", None)
+    return None if name is None else os.fspath(name)
+
+
+def _names_of(X: Any) -> list[str] | None:
+    """Names of the columns of a data frame, where all are texts."""
+    names = list(getattr(X, "columns", None) if getattr(X, "columns", None) is not None else ())
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 class DaskSource(Source):
@@ -152,16 +167,32 @@ class ParquetSource(Source):
         except ImportError:
             raise ImportError("Parquet files need the package pyarrow: pip install manifast[parquet]") from None
         self._open, self._files = parquet.ParquetFile, files
-        self.n = sum(self._rows(file) for file in files)
+        self.files = tuple(map(str, files))
+        self.names, self.n = self._look(files[0])[0], 0
+        for file in files:
+            names, rows = self._look(file)
+            if names != self.names:
+                raise ValueError(
+                    f"X must have the same columns in all files. Got {self.names} in {str(files[0])!r} and {names} in "
+                    f"{str(file)!r}."
+                )
+            self.n += rows
 
-    def _rows(self, file: Path) -> int:
+    def _look(self, file: Path) -> tuple[list[str], int]:
+        """Names of the columns and number of rows."""
+        with open(file, "rb") as raw:
+            if raw.read(len(_PARQUET)) != _PARQUET:
+                raise ValueError(
+                    f"X must be a .npy or Parquet file, or a folder of *.parquet. Got {str(file)!r}, which is neither: "
+                    "give an iterator of blocks, such as pandas.read_csv(path, chunksize=100_000) of a CSV file."
+                )
         with self._open(file) as opened:
-            return int(opened.metadata.num_rows)
+            return list(opened.schema_arrow.names), int(opened.metadata.num_rows)
 
     def blocks(self, start: int = 0) -> Iterator[Array]:
         skip = start
         for file in self._files:
-            count = self._rows(file)
+            count = self._look(file)[1]
             if skip >= count:
                 skip -= count
                 continue
@@ -192,31 +223,38 @@ def _matrix(batch: Any) -> Array:
 class BlockSource(Source):
     """An iterator of blocks of rows; it can be read once."""
 
+    again = False
+
     def __init__(self, blocks: Iterable[Any]) -> None:
-        self._blocks = iter(blocks)
+        self._blocks = map(self._copied, blocks)
         self._first: Array | None = None  # what was read to look at it
+        self._like: tuple[Any, ...] | None = None  # the width and the names of columns of all blocks
 
     def head(self) -> Array:
         while self._first is None or not len(self._first):
-            block = next(self._blocks, None)
-            if block is None:
+            self._first = next(self._blocks, None)
+            if self._first is None:
                 raise ValueError("X must have at least one row. Got none.")
-            self._first = _rows(block)
         return self._first
 
     def blocks(self, start: int = 0) -> Iterator[Array]:
         skip = start
-        for rows in chain([] if self._first is None else [self._first], map(_rows, self._blocks)):
+        for rows in chain([] if self._first is None else [self._first], self._blocks):
             if skip < len(rows):
                 yield rows[skip:]
             skip = max(0, skip - len(rows))
 
-
-def _rows(block: Any) -> Array:
-    rows = np.asarray(block)
-    if rows.ndim not in (1, 2):
-        raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")
-    return rows
+    def _copied(self, block: Any) -> Array:
+        """The rows of a block, which its maker may overwrite when it is asked for the next."""
+        rows = np.array(block)
+        if rows.ndim not in (1, 2):
+            raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")
+        if self._like is None:
+            self.names = _names_of(block)
+            self._like = rows.shape[1:], self.names
+        if (like := (rows.shape[1:], _names_of(block))) != self._like:
+            raise ValueError(f"X must give blocks of one width and of the same columns. Got {self._like}, then {like}.")
+        return rows
 
 
 def _of_path(path: Path) -> Source:

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ _CLASSES: dict[str, type[Any]] = {
 }
 _NAMES = {kind: name for name, kind in _CLASSES.items()}
 _DTYPES = {np.dtype(code).name: np.dtype(code) for code in "?bhilqBHILQefd"} | {"object": np.dtype(object)}
-_LONGEST_LABEL = 1 << 16
+_TEXT = 1 << 20  # characters of labels that an array may have room for, however short they are
 _INLINE = 512  # numbers of an array that the header may hold
 _NEEDED = ("extension", "objective", "smoother")  # parameters that a model cannot do without
 
@@ -99,7 +98,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(again.transform(X), model.transform(X))
     True
     """
-    _model_file.write(_as_path(path), *_packed(estimator))
+    _model_file.write(_model_file.as_path(path), *_packed(estimator))
 
 
 def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
@@ -122,7 +121,7 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     """
     if not isinstance(mmap, bool | np.bool_):
         raise ValueError(f"mmap must be True or False. Got {mmap!r} instead.")
-    place = _as_path(path)
+    place = _model_file.as_path(path)
     text, arrays = _model_file.read(place, bool(mmap))
     try:
         reader = _Reader(arrays)
@@ -132,6 +131,8 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
         if reader.left:
             raise ValueError(f"all arrays must belong to the model. Got {sorted(reader.left)} beside it.")
         reader.check_fitted(model)
+        if {name: text.get(name) for name in _SUMMARY} != _summary(model, reader.rows):
+            raise ValueError("its first lines speak of another model than the one that it holds")
     except RecursionError:
         raise _model_file.damaged(place, "its header is nested too deeply") from None
     except ValueError as error:
@@ -154,20 +155,13 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     ...     describe(path)["class"], describe(path)["training_rows"]
     ('Isomap', True)
     """
-    text = _model_file.read_text(_as_path(path))
-    return {name: text.get(name) for name in ("class", "manifast", "training_rows", "n_features_in")}
+    text = _model_file.read_text(_model_file.as_path(path))
+    return {name: text.get(name) for name in ("manifast", *_SUMMARY)}
 
 
 def model_digest(estimator: Any) -> str:
     """A digest of all that `save` would write: two models with the same one map rows alike."""
     return _model_file.digest_of(_packed(estimator)[0])
-
-
-def _as_path(path: Any) -> Path:
-    try:
-        return Path(os.fsdecode(path))
-    except TypeError:
-        raise ValueError(f"path must be the name of a file. Got {path!r} instead.") from None
 
 
 def _packed(estimator: Any) -> tuple[bytes, list[Array]]:
@@ -181,14 +175,16 @@ def _packed(estimator: Any) -> tuple[bytes, list[Array]]:
         raise ValueError(f"estimator must be fitted. Got a {kind.__name__} that is not.")
     writer = _Writer()
     tree = writer.model(estimator, kind.__name__)
-    text = {
-        "class": kind.__name__,
-        "manifast": manifast.__version__,
-        "training_rows": writer.rows,
-        "n_features_in": int(estimator.n_features_in_),
-        "estimator": tree,
-    }
+    text = {**_summary(estimator, writer.rows), "manifast": manifast.__version__, "estimator": tree}
     return _model_file.pack(text, writer.arrays)
+
+
+_SUMMARY = ("class", "training_rows", "n_features_in")
+
+
+def _summary(model: Any, rows: bool) -> dict[str, Any]:
+    """What the header says of a model beside the model itself."""
+    return dict(zip(_SUMMARY, (type(model).__name__, rows, int(model.n_features_in_)), strict=True))
 
 
 class _Writer:
@@ -253,6 +249,8 @@ class _Writer:
         if value.dtype.kind != "U" and name not in _DTYPES:
             raise ValueError(f"{where} must hold numbers or texts to be saved. Got an array of dtype {value.dtype}.")
         items = [self.value(item, where) for item in value.ravel().tolist()]
+        if value.dtype.kind == "U" and not _paid_for(items, value.dtype.itemsize // 4):
+            raise ValueError(f"{where} must not be far wider than its texts to be saved. Got {value.dtype}.")
         return {"$values": items, "dtype": name, "shape": list(value.shape)}
 
     def map(self, value: Any, where: str) -> Any:
@@ -272,6 +270,7 @@ class _Reader:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
         self.left = set(arrays)  # those that nothing has referred to yet
+        self.rows = False  # whether some of them are training rows
         self._ends: dict[int, tuple[Any, tuple[range, int]]] = {}  # maps, their features and outputs
 
     def model(self, tree: Any) -> Any:
@@ -316,6 +315,7 @@ class _Reader:
         if keys == {"$map", "arrays"} and isinstance(tree["arrays"], dict):
             arrays = {name: self._take(place) for name, place in tree["arrays"].items()}
             ends = check_map(tree["$map"], arrays)
+            self.rows = self.rows or holds_rows(arrays)
             made = restore(tree["$map"], arrays)
             self._ends[id(made)] = made, ends
             return made
@@ -329,18 +329,14 @@ class _Reader:
         maps = [part for part in (held.get("map_"), held.get("extension_")) if part is not None]
         if len(maps) != 1:
             raise ValueError(f"{type(model).__name__} must have one map. Got {len(maps)} instead")
-        inner = maps[0]
-        if isinstance(inner, extensions.Extension):
-            inputs, outputs = self.check_fitted(inner)
-        else:
-            inputs, outputs = self._ends[id(inner)][1]
+        inputs, outputs = self._ends_of(maps[0])
         features = held.get("n_features_in_")
         other = held.get("embedding_map_")
-        if other is not None and self._ends[id(other)][1][0] != inputs:
+        if other is not None and self._ends_of(other)[0] != inputs:
             raise ValueError("its maps take different numbers of features")
         before = held.get("_whitening")
         if before is not None:  # the map sees whitened rows
-            taken, made = self._ends[id(before)][1]
+            taken, made = self._ends_of(before)
             if made not in inputs:
                 raise ValueError(f"the map takes {inputs.start} features where the metric gives {made}")
             inputs = taken
@@ -351,6 +347,10 @@ class _Reader:
             raise ValueError(f"there are {len(names)} names of {features} features")
         _check_kind(model, held, outputs)
         return inputs, outputs
+
+    def _ends_of(self, part: Any) -> tuple[range, int]:
+        """Features and outputs of a map, or of an extension that has one."""
+        return self.check_fitted(part) if isinstance(part, extensions.Extension) else self._ends[id(part)][1]
 
     def _take(self, name: Any) -> Array:
         if not isinstance(name, str) or name not in self.left:
@@ -366,8 +366,7 @@ class _Reader:
         width = dtype.removeprefix("str")
         try:
             if dtype.startswith("str") and width.isascii() and width.isdigit() and len(width) < 9:
-                longest = max((len(value) for value in values if isinstance(value, str)), default=0)
-                if not longest <= int(width) <= _LONGEST_LABEL or not all(isinstance(value, str) for value in values):
+                if not all(isinstance(value, str) for value in values) or not _paid_for(values, int(width)):
                     raise ValueError("it holds texts of another length than it says")
                 return np.array(values, dtype=f"<U{width}").reshape(shape)
             if any(not isinstance(value, bool | int | float | str | None) for value in values):
@@ -377,6 +376,12 @@ class _Reader:
             return made.reshape(shape)
         except (KeyError, OverflowError, TypeError):
             raise ValueError(f"it holds an array of dtype {dtype!r} whose values do not fit") from None
+
+
+def _paid_for(texts: list[str], width: int) -> bool:
+    """Whether texts fit into an array of that width, which may be large only where they are."""
+    lengths = [len(text) for text in texts]
+    return max(lengths, default=0) <= width and width * len(texts) <= max(_TEXT, 64 * sum(lengths))
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,9 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
@@ -33,7 +35,7 @@ from typing import IO, Any
 import numpy as np
 
 from manifast._dask import image_of_no_rows
-from manifast._model_file import replacing
+from manifast._model_file import as_path, bytes_of, replacing
 from manifast._progress import Progress, log, stages, verbosity
 from manifast._sources import Source, as_source
 from manifast._threads import one_thread
@@ -60,7 +62,7 @@ def sample_rows(X: Any, n_rows: int, *, random_state: int = 0) -> Array:
     ----------
     X : array, memory map, Dask array, path, or iterator of blocks
         The path of a .npy file, of a Parquet file, or of a folder of Parquet files in the order of their names. One
-        dimension is labels. An iterator is read to its end.
+        dimension is labels. An iterator is read to its end; of a CSV file, `pandas.read_csv(path, chunksize=100_000)`.
     n_rows : int
         At most as many as there are.
     random_state : int, default 0
@@ -144,11 +146,8 @@ class _Smallest:
         all_numbers = np.concatenate([self._numbers, first + new])
         kept = np.sort(np.lexsort((all_numbers, all_hashes))[: self._count])
         if rows is not None:
-            if self._rows is None:
-                self._rows = rows[:0]
-            if rows.shape[1:] != self._rows.shape[1:]:
-                raise ValueError(f"X must give blocks of one width. Got {self._rows.shape[1:]}, then {rows.shape[1:]}.")
-            self._rows = np.concatenate([self._rows, rows[new]])[kept]
+            before = rows[:0] if self._rows is None else self._rows
+            self._rows = np.concatenate([before, rows[new]])[kept]
         self._hashes, self._numbers = all_hashes[kept], all_numbers[kept]
 
     def numbers(self) -> Array:
@@ -167,11 +166,18 @@ def transform_to(model: Any, X: Any, path: Any, *, batch_rows: int | None = None
     model : fitted embedding, classifier or extension of this library, or the path of a saved one
         Embeddings write `transform`, extensions and classifiers `predict`.
     X : array, memory map, Dask array, path, or iterator of blocks
-        As in `sample_rows`. An iterator is read from its beginning when a run goes on.
+        As in `sample_rows`. Names of columns, of a data frame or a Parquet file, must be those that the model knows.
     path : path of the .npy file
         It is written in place. Beside it, `path` + ".journal" says how many rows are on disk, until all are. Started
-        again with the same model and rows, a run goes on from there and ends with the same bytes; with others it begins
-        anew.
+        again with the same model and rows, a run goes on from there and ends with the same bytes. The rows that were
+        mapped are read once more for that, and they and their images are compared by checksums: after any change the
+        run begins anew (of an iterator, which cannot, it is a ValueError).
+
+    Raises
+    ------
+    ValueError
+        Also where rows far behind the first cannot be mapped, because of NaN for example. Then the file holds the
+        images of the rows before them, and a run with mended rows goes on from there.
     batch_rows : int or None, default None
         Rows that are mapped at once; None is as many as fill about 16 MB. Results do not depend on it.
     verbose : bool, default False
@@ -191,12 +197,15 @@ def transform_to(model: Any, X: Any, path: Any, *, batch_rows: int | None = None
     ...     np.array_equal(np.load(path), model.transform(X))
     True
     """
+    place = as_path(path)
+    files: tuple[Any, ...] = ()
     if isinstance(model, str | os.PathLike):
-        model = load(model)
-    place = Path(os.fsdecode(path))
+        model, files = load(model), (model,)
     step = None if batch_rows is None else as_count(batch_rows, "batch_rows")
     digest = model_digest(model)
     source = as_source(X)
+    if place.exists() and any(os.path.samefile(place, file) for file in (*files, *source.files)):
+        raise ValueError(f"path must be another file than those of X and the model. Got {str(place)!r} for both.")
     with verbosity(verbose, "transform_to"):
         _Run(model, digest, source, place, step).finish()
 
@@ -205,88 +214,164 @@ class _Run:
     """One run of `transform_to`: what goes where, and how far it is."""
 
     def __init__(self, model: Any, digest: str, source: Source, path: Path, step: int | None) -> None:
-        self._call = getattr(model, _method_of(model))
+        nameless = copy(model)  # names of columns are looked at once, here
+        vars(nameless).pop("feature_names_in_", None)
+        self._call = getattr(nameless, _method_of(model))
         self._source, self._path, self._journal = source, path, path.with_name(path.name + ".journal")
         first = source.head()
         features = int(model.n_features_in_)
         if first.ndim != 2 or first.shape[1] != features:
             raise ValueError(f"X must have {features} features, as the model has. Got blocks of shape {first.shape}.")
-        one = self._images(first[:1])
+        known = list(getattr(model, "feature_names_in_", ()))
+        named = source.names is not None and len(source.names) == len(known)  # one column may hold lists of features
+        if named and source.names != known:
+            raise ValueError(f"X must have the columns that the model was fitted to, {known}. Got {source.names}.")
+        one = np.asarray(self._call(first[:1]) if named else getattr(model, _method_of(model))(first[:1]))
         self._source_dtype, self._dtype, self._shape = first.dtype, one.dtype, one.shape[1:]
         if self._dtype.hasobject:
             raise ValueError(f"model must have classes of a fixed size for a .npy file. Got labels of {self._dtype}.")
         self._row_bytes = one.nbytes
         self._step = step or max(1, _BATCH_BYTES // max(first[:1].nbytes, one.nbytes))
-        some = source.glimpse()
         self._identity = {
-            "format": 1,
+            "format": 2,
             "model": digest,
             "source_rows": source.n,
             "source_dtype": str(first.dtype),
-            "source_sample": sha256(np.ascontiguousarray(some).tobytes()).hexdigest(),
+            "source_start": sha256(first[:1].tobytes()).hexdigest(),
             "images": [str(self._dtype), *self._shape],
         }
+        self._done = 0
+        self._seen, self._made = sha256(), sha256()  # of the rows that are mapped, and of their images
 
     def finish(self) -> None:
         """Map the rows that are not on disk yet."""
-        done = self._rows_on_disk()
-        if stages() and done:
-            log(f"goes on after {done} rows")
-        with open(self._path, "r+b" if done else "wb") as file:
-            if not done:
-                file.write(self._header(self._source.n or 0))
-            file.seek(_HEADER + done * self._row_bytes)
-            done = self._map(file, done)
-            file.truncate()
-            if self._source.n is None:
-                file.seek(0)
-                file.write(self._header(done))
-            file.flush()
-            os.fsync(file.fileno())
+        batches = self._remaining()
+        if stages() and self._done:
+            log(f"goes on after {self._done} rows")
+        with open(self._path, "r+b" if self._done else "wb") as file:
+            # Until all rows are there the file is none that can be read, and nobody takes it for whole.
+            file.write(bytes(_HEADER) if self._source.n is None else self._header(self._source.n))
+            file.seek(_HEADER + self._done * self._row_bytes)
+            try:
+                self._map(file, batches)
+            except BaseException:
+                with suppress(OSError):  # of a full disk, say: what went wrong first is what counts
+                    self._leave(file)
+                raise
+            self._end(file)
         with suppress(FileNotFoundError):
             self._journal.unlink()
 
-    def _map(self, file: IO[bytes], done: int) -> int:
-        """Write the images of all rows from `done` on; how many rows there are."""
+    def _remaining(self) -> Iterator[Array]:
+        """Batches of the rows that are not on disk, behind those that are and were found to be the same."""
+        noted = self._noted()
+        rows = _batches(self._source.blocks(), self._step)
+        if noted is None:
+            return rows
+        done, seen, made = noted
+        if self._sum_of_images(done) != made:
+            return rows
+        passed, left = sha256(), done
+        for batch in rows:
+            part = batch[:left]
+            passed.update(bytes_of(part))
+            left -= len(part)
+            if not left:
+                if passed.hexdigest() != seen:
+                    break
+                self._done, self._seen = done, passed
+                return chain([batch[len(part) :]] if len(part) < len(batch) else [], rows)
+        if not self._source.again:
+            raise ValueError(
+                f"X must be the rows that the run began with, or {str(self._journal)!r} must be deleted. Got others "
+                f"among the first {done}, and an iterator cannot be read once more."
+            )
+        self._made = sha256()
+        return _batches(self._source.blocks(), self._step)
+
+    def _map(self, file: IO[bytes], batches: Iterator[Array]) -> None:
+        """Write the images of all rows that are left."""
         progress = Progress("rows", self._source.n or 0) if stages() and self._source.n else None
         told, since = time.monotonic(), 0
-        for rows in _ahead(_batches(self._source.blocks(done), self._step)):
-            if rows.dtype != self._source_dtype:
-                raise ValueError(f"X must have rows of one dtype. Got {self._source_dtype}, then {rows.dtype}.")
-            images = np.ascontiguousarray(self._images(rows))
-            file.write(images.reshape(-1).view(np.uint8).data)
-            done, since = done + len(rows), since + images.nbytes
+        for rows, seen in _ahead(batches, self._seen):
+            images = bytes_of(self._images(rows))
+            file.write(images)
+            made = self._made.copy()
+            made.update(images)
+            self._seen, self._made, self._done = seen, made, self._done + len(rows)
+            since += images.nbytes
             if since >= _SYNC_BYTES or time.monotonic() - told >= _SYNC_SECONDS:
-                self._note(file, done)
+                self._note(file)
                 told, since = time.monotonic(), 0
             if progress is not None:
-                progress(done)
-        if self._source.n is not None and done != self._source.n:
-            raise ValueError(f"X must have the {self._source.n} rows that it said. Got {done} instead.")
-        return done
+                progress(self._done)
+        if self._source.n is not None and self._done != self._source.n:
+            raise ValueError(f"X must have the {self._source.n} rows that it said. Got {self._done} instead.")
 
-    def _note(self, file: IO[bytes], done: int) -> None:
+    def _images(self, rows: Array) -> Array:
+        if rows.dtype != self._source_dtype:
+            raise ValueError(f"X must have rows of one dtype. Got {self._source_dtype}, then {rows.dtype}.")
+        try:
+            return np.asarray(self._call(rows))
+        except ValueError as error:
+            wrong = ~np.isfinite(rows).all(axis=1) if rows.dtype.kind == "f" else np.zeros(len(rows), bool)
+            first = self._done + (int(np.argmax(wrong)) if wrong.any() else 0)
+            where = f"row {first}" if wrong.any() else f"rows {first} to {self._done + len(rows) - 1}"
+            kept = f" A run with mended rows goes on after the {self._done} that are on disk." if self._done else ""
+            why = str(error).splitlines()[0]  # behind it follows advice that is not for here
+            raise ValueError(f"X must have rows that the model can map. Got in {where}: {why}{kept}") from error
+
+    def _leave(self, file: IO[bytes]) -> None:
+        """After an error: a file of the rows that are mapped, for the next run to go on from; none of no rows."""
+        self._end(file)
+        if self._done:
+            self._write_journal()
+        else:
+            self._journal.unlink(missing_ok=True)
+            self._path.unlink()
+
+    def _end(self, file: IO[bytes]) -> None:
+        """The header of the rows that are there, nothing behind them, and all of it on disk."""
+        file.truncate(_HEADER + self._done * self._row_bytes)
+        file.seek(0)
+        file.write(self._header(self._done))
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _note(self, file: IO[bytes]) -> None:
         """Rows first, then the journal that speaks of them: at no moment does it promise what is not on disk."""
         file.flush()
         os.fsync(file.fileno())
-        with replacing(self._journal) as journal:
-            journal.write(json.dumps({**self._identity, "rows_on_disk": done}).encode())
+        self._write_journal()
 
-    def _rows_on_disk(self) -> int:
-        """Rows of an earlier run of the same model and source."""
+    def _write_journal(self) -> None:
+        sums = {"source_sha256": self._seen.hexdigest(), "images_sha256": self._made.hexdigest()}
+        with replacing(self._journal) as journal:
+            journal.write(json.dumps({**self._identity, **sums, "rows_on_disk": self._done}).encode())
+
+    def _noted(self) -> tuple[int, str, str] | None:
+        """Rows of an earlier run of the same model, and the sums of them and of their images."""
         try:
             noted = json.loads(self._journal.read_bytes())
             size = self._path.stat().st_size
         except (OSError, ValueError):
-            return 0
-        if not isinstance(noted, dict) or type(done := noted.pop("rows_on_disk", None)) is not int:
-            return 0
-        whole = 0 <= done <= (self._source.n if self._source.n is not None else done)
-        fits = noted == self._identity and whole and size >= _HEADER + done * self._row_bytes
-        return done if fits else 0
+            return None
+        if not isinstance(noted, dict):
+            return None
+        done, seen, made = (noted.pop(name, None) for name in ("rows_on_disk", "source_sha256", "images_sha256"))
+        if noted != self._identity or type(done) is not int or not 0 < done <= (self._source.n or done):
+            return None
+        return (done, seen, made) if size >= _HEADER + done * self._row_bytes else None
 
-    def _images(self, rows: Array) -> Array:
-        return np.asarray(self._call(rows))
+    def _sum_of_images(self, done: int) -> str:
+        """The sum of images that are on disk, which is gone on with."""
+        left = done * self._row_bytes
+        with open(self._path, "rb") as file:
+            file.seek(_HEADER)
+            while left and (part := file.read(min(left, _BATCH_BYTES))):
+                self._made.update(part)
+                left -= len(part)
+        return self._made.hexdigest()
 
     def _header(self, rows: int) -> bytes:
         """The header of a .npy file of version 1, as long for any number of rows."""
@@ -314,13 +399,22 @@ def _batches(blocks: Iterator[Array], step: int) -> Iterator[Array]:
         yield np.concatenate(held)
 
 
-def _ahead(batches: Iterator[Array]) -> Iterator[Array]:
-    """The same, the next one read by a thread of its own while this one is worked on."""
+def _ahead(batches: Iterator[Array], seen: Any) -> Iterator[tuple[Array, Any]]:
+    """The same with the sum of all rows so far; the next is read by a thread of its own while this is worked on."""
+
+    def following(seen: Any) -> tuple[Array, Any] | None:
+        rows = next(batches, None)
+        if rows is None:
+            return None
+        rows, seen = np.ascontiguousarray(rows), seen.copy()
+        seen.update(bytes_of(rows))
+        return rows, seen
+
     with ThreadPoolExecutor(1, thread_name_prefix="manifast-read") as reader:
-        coming = reader.submit(next, batches, None)
-        while (rows := coming.result()) is not None:
-            coming = reader.submit(next, batches, None)
-            yield rows
+        coming = reader.submit(following, seen)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(following, batch[1])
+            yield batch
 
 
 def _method_of(model: Any) -> str:
@@ -359,7 +453,7 @@ class Mapper:
         methods = (None, "transform", "predict", "decision_function", "predict_proba")
         if method not in methods:
             raise ValueError(f"method must be one of {', '.join(map(repr, methods))}. Got {method!r} instead.")
-        self.path, self.method = os.fspath(path), method
+        self.path, self.method = str(as_path(path)), method
         self._model: Any = None
 
     def __call__(self, rows: Any) -> Array:

@@ -176,6 +176,8 @@ def smallest_eigenvectors(
     if not residual <= _WARN_RESIDUAL and method == "lanczos" and chosen and hasattr(A, "toarray"):
         options = {"tol": tol, "max_iter": max_iter, "n_threads": n_threads, "verbose": verbose}
         return smallest_eigenvectors(A.toarray(), k, B, null=null, check=False, **options)
+    if verbose:
+        log(f"smallest_eigenvectors: relative residual {residual:.1e}")
     _warn_of(residual)
     return values, vectors
 

@@ -609,6 +609,14 @@ def test_a_fit_that_fails_leaves_nothing(rng):
     np.testing.assert_array_equal(model.transform(X), before)
 
 
+def test_a_number_of_neighbours_is_needed(rng):
+    """None was ten neighbours in the graph and all rows in the map for new ones."""
+    X = rng.standard_normal((60, 3))
+    for model in (LaplacianEigenmaps(n_neighbors=None), LPP(n_neighbors=None)):
+        with pytest.raises(ValueError, match="n_neighbors must be an integer"):
+            model.fit(X)
+
+
 @pytest.mark.parametrize("model", [SpectralRegression(alpha=0.5), LPP(alpha=0.5), LPP()], ids=str)
 def test_more_features_than_rows(model, rng):
     X = np.hstack([rng.standard_normal((50, 20)), np.zeros((50, 60))]) @ np.linalg.qr(rng.standard_normal((80, 80)))[0]

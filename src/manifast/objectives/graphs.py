@@ -133,6 +133,8 @@ class Laplacian(ObjectiveBuilder):
             if count > 1:
                 warn_components(count, "which a precomputed graph leaves as they are")
             return RowGraph(None, W, 1.0)
+        if self.affinity in ("heat", "binary") and given_lists(self.neighbors) is None:
+            rows.neighbor_count(self.n_neighbors)  # None would be one number here, and another in the map
         choice = GraphChoice(self.affinity, self.n_neighbors, self.beta, self.mode, self.neighbors, self.connect)
         W, width = choice.joined(rows)
         made_again = self.affinity == "full" and not is_sparse(W)  # sparse where it had to be joined
