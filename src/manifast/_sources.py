@@ -131,7 +131,8 @@ def _name_of_map(X: Any) -> str | None:
 
 def _names_of(X: Any) -> list[str] | None:
     """Names of the columns of a data frame, where all are texts."""
-    names = list(getattr(X, "columns", None) if getattr(X, "columns", None) is not None else ())
+    columns = getattr(X, "columns", None)
+    names = [] if columns is None else list(columns)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

@@ -314,12 +314,13 @@ class _Run:
         try:
             return np.asarray(self._call(rows))
         except ValueError as error:
-            wrong = ~np.isfinite(rows).all(axis=1) if rows.dtype.kind == "f" else np.zeros(len(rows), bool)
-            first = self._done + (int(np.argmax(wrong)) if wrong.any() else 0)
-            where = f"row {first}" if wrong.any() else f"rows {first} to {self._done + len(rows) - 1}"
+            wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1)) if rows.dtype.kind == "f" else ()
+            if len(wrong):
+                got = f"NaN or infinity in row {self._done + int(wrong[0])}."
+            else:  # the first line of it: advice may follow that is not for here
+                got = f"in rows {self._done} to {self._done + len(rows) - 1}: {str(error).splitlines()[0]}"
             kept = f" A run with mended rows goes on after the {self._done} that are on disk." if self._done else ""
-            why = str(error).splitlines()[0]  # behind it follows advice that is not for here
-            raise ValueError(f"X must have rows that the model can map. Got in {where}: {why}{kept}") from error
+            raise ValueError(f"X must have rows that the model can map. Got {got}{kept}") from error
 
     def _leave(self, file: IO[bytes]) -> None:
         """After an error: a file of the rows that are mapped, for the next run to go on from; none of no rows."""
