@@ -314,7 +314,7 @@ class _Run:
         try:
             return np.asarray(self._call(rows))
         except ValueError as error:
-            wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1)) if rows.dtype.kind == "f" else ()
+            wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1)) if rows.dtype.kind == "f" else np.empty(0, int)
             if len(wrong):
                 got = f"NaN or infinity in row {self._done + int(wrong[0])}."
             else:  # the first line of it: advice may follow that is not for here
