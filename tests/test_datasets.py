@@ -80,6 +80,9 @@ def test_mat(tmp_path):
     found = load_images("ORL", tmp_path)
     np.testing.assert_allclose(found.images, images / 255)
     assert found.y.tolist() == [1, 1, 2, 2, 3]
+    faces = np.random.default_rng(1).integers(0, 256, (3, 28, 20)).astype(np.uint8)
+    savemat(tmp_path / "frey.mat", {"ff": faces.reshape(3, -1).T})
+    np.testing.assert_allclose(load_images("frey", tmp_path).images, faces / 255)
     savemat(tmp_path / "wide.mat", {"fea": np.ones((2, 12))})
     assert load_images("wide", tmp_path, shape=(3, 4)).images.shape == (2, 3, 4)
     with pytest.raises(ValueError, match="shape must give"):

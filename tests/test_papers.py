@@ -38,12 +38,44 @@ def test_unknown_names_and_missing_data_are_refused(papers, tmp_path, capsys):
     assert "orl" in capsys.readouterr().err
 
 
+def test_sets_of_every_kind_are_the_same_rows(papers, tmp_path):
+    """An archive, a MATLAB file with classes from 1, and a folder of pictures."""
+    import numpy as np
+    from benchmarks.papers.data import Sets
+    from scipy.io import savemat
+
+    Image = pytest.importorskip("PIL.Image", reason="writes images with Pillow")
+    images, y = np.random.default_rng(0).integers(0, 256, (12, 6, 6)).astype(np.uint8), np.repeat([0, 1, 2], 4)
+    np.savez(tmp_path / "first.npz", images=images, labels=y)
+    savemat(tmp_path / "second.mat", {"fea": images.swapaxes(1, 2).reshape(12, -1), "gnd": y[:, None] + 1})
+    for number, image in enumerate(images):
+        folder = tmp_path / "third" / f"person {y[number]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(folder / f"{number:02d}.png")
+    found = [Sets(tmp_path).rows(name, size=3, unit=True, classes=(1, 2)) for name in ("first", "second", "third")]
+    for X, labels in found:
+        assert labels.tolist() == [1] * 4 + [2] * 4
+        np.testing.assert_allclose(X, found[0][0], atol=1e-12)
+
+
 def test_printed_figures_belong_to_rows_and_columns(papers):
     for experiment in papers.EXPERIMENTS.values():
         for measure, rows in experiment.printed.items():
             assert measure in experiment.shows
             assert set(rows) <= set(experiment.family.rows)
             assert all(set(cells) <= set(experiment.family.columns) for cells in rows.values())
+
+
+def test_pages_show_every_experiment_once(papers):
+    pages = sorted((ROOT / "docs" / "papers").glob("*.md"))
+    shown = [
+        name for page in pages for line in page.read_text().splitlines() if line.startswith("<!-- results: ")
+        for name in line.removeprefix("<!-- results: ").removesuffix(" -->").split(", ")
+    ]  # fmt: skip
+    assert sorted(shown) == sorted(papers.EXPERIMENTS)
+    results = ROOT / "docs" / "papers" / "results"
+    assert {file.stem for file in results.glob("*.md")} == {file.stem for file in results.glob("*.json")}
+    assert {file.stem for file in results.iterdir()} <= set(papers.EXPERIMENTS)
 
 
 def test_a_killed_run_goes_on_to_the_same_tables(papers, tmp_path):

@@ -51,7 +51,7 @@ class Sets:
                 faces = fetch_olivetti_faces()
                 return faces.images.astype(np.float64), faces.target
             raise MissingSet(str(problem)) from None
-        return found.images, found.y
+        return found.images, np.unique(found.y, return_inverse=True)[1]  # MATLAB files count classes from 1
 
 
 def per_class(y: Any, count: int, seed: int) -> tuple[Any, Any]:

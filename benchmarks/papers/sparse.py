@@ -148,9 +148,9 @@ PRINTED = {
 }
 _MS = {80: 609.75, 100: 647.27, 120: 677.30, 140: 724.20, 160: 772.98, 180: 804.87, 200: 840.52}
 _BY_N = {600: 169.68, 700: 219.23, 800: 285.85, 900: 351.48, 1000: 447.37, 1100: 513.04, 1200: 647.27}
-_ACCURATE = {"nn": "1-NN accuracy, %, at the dimension chosen on training rows", "nn curve": "1-NN accuracy, %"}
-_SVM = {"svm": "SVM accuracy, %, at the dimension chosen on training rows", "svm curve": "SVM accuracy, %"}
-_ALIGNED = {"alignment": "alignment error at the largest dimension", "alignment curve": "alignment error"}
+_ACCURATE = {"nn": "1-NN accuracy, %, at one dimension"}
+_SVM = {"svm": "SVM accuracy, %, at one dimension"}
+_ALIGNED = {"alignment": "alignment error at the largest dimension"}
 
 
 def _shown(name: str, title: str, shows: Mapping[str, str], measure: str, **more: Any) -> Experiment:
@@ -162,9 +162,7 @@ def _shown(name: str, title: str, shows: Mapping[str, str], measure: str, **more
         shows,
         printed={measure: PRINTED[measure]} if measure in shows else {},
         largest=largest,
-        best_of={
-            name: curve for name, curve in (("nn", "nn curve"), ("svm", "svm curve")) if {name, curve} <= set(shows)
-        },
+        best_of={measure: f"{measure} curve"} if measure in shows and measure != "alignment" else {},
         **more,
     )
 

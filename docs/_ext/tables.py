@@ -1,5 +1,6 @@
 """Tables that are made from measurements: ``<!-- table: peers -->`` in a page becomes docs/_tables/peers.md.
 
+``<!-- results: nsse-table1, nsse-fig3 -->`` becomes those of docs/papers/results, as sections of the page.
 ``<!-- pages: study, papers/* -->`` in a table of contents becomes those of the pages that exist.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
+RESULTS = re.compile(r"^<!-- results: ([a-z0-9, -]+) -->$", re.MULTILINE)
 PAGES = re.compile(r"^<!-- pages: (.+) -->$", re.MULTILINE)
 
 
@@ -21,6 +23,17 @@ def fill(app: Any, docname: str, source: list[str]) -> None:
         app.env.note_dependency(str(path))
         return path.read_text(encoding="utf-8") if path.exists() else "*Not measured for this version.*"
 
+    def results(found: re.Match[str]) -> str:
+        return "\n\n".join(map(result, found[1].split(", ")))
+
+    def result(name: str) -> str:
+        path = Path(app.srcdir) / "papers" / "results" / f"{name}.md"
+        app.env.note_dependency(str(path))
+        if not path.exists():
+            return f"### {name}\n\n*Not measured for this version.*"
+        text = path.read_text(encoding="utf-8").replace("# ", "### ", 1)
+        return text.replace(f"]({name}.png)", f"](results/{name}.png)")
+
     def pages(found: re.Match[str]) -> str:
         root = Path(app.srcdir)
         paths = [path for name in found[1].split(", ") for path in sorted(root.glob(f"{name}.md"))]
@@ -28,6 +41,7 @@ def fill(app: Any, docname: str, source: list[str]) -> None:
 
     source[0] = PAGES.sub(pages, source[0])
     source[0] = MARK.sub(table, source[0])
+    source[0] = RESULTS.sub(results, source[0])
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -295,6 +295,9 @@ def _from_mat(file: Path, shape: Any) -> tuple[Array, Array, tuple[str, ...]]:
         stored = loadmat(file)
     except NotImplementedError:
         raise ValueError(f"{file} must be a MATLAB file up to version 7. Got 7.3: save it with -v7.") from None
+    if "ff" in stored and stored["ff"].shape[0] == 560:  # Roweis's Frey faces: one column per image, row by row
+        images = stored["ff"].T.reshape(-1, 28, 20)
+        return images, np.zeros(len(images), dtype=np.int64), ()
     if "fea" not in stored or stored["fea"].ndim != 2:
         found = sorted(name for name in stored if not name.startswith("__"))
         raise ValueError(f"{file} must hold a matrix fea (n, pixels), and gnd (n, 1). Got {found}.")
