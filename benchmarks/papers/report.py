@@ -142,9 +142,9 @@ def _mean_curve(values: list[Any]) -> dict[str, Any]:
 
 def _introduction(experiment: Experiment, options: Options) -> list[str]:
     splits = min(options.splits, experiment.splits or options.splits)
-    lines = [f"Mean ± standard error of {splits} split{'s' * (splits != 1)}; in brackets what the paper prints."]
-    if not experiment.printed:
-        lines = [f"Mean ± standard error of {splits} split{'s' * (splits != 1)}; the paper prints no figures here."]
+    beside = "; in brackets what the paper prints" if experiment.printed else "; the paper prints no figures here"
+    beside = "" if experiment.ranked else beside
+    lines = [f"Mean ± standard error of {splits} split{'s' * (splits != 1)}{beside}."]
     if options.quick:
         lines.append("Quick form on digits or generated data: it checks that all of it runs, and shows nothing else.")
     return [" ".join([*lines, experiment.note]).strip(), ""]

@@ -259,8 +259,8 @@ EXPERIMENTS = (
         printed=PRINTED,
         largest=("U", "T"),
         ranges={
-            "U": {"GFHF": (40, 98), "linear": (40, 95)},
-            "T": {"FME": (40, 95), "linear": (40, 95), "kernel": (40, 95)},
+            "U": {"GFHF": (60, 99), "linear": (60, 99), "kernel": (60, 99)},
+            "T": {"FME": (60, 98), "linear": (60, 98), "kernel": (60, 98)},
         },
     ),
     _figure(1, "NN"),
