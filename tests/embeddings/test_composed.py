@@ -20,6 +20,7 @@ from manifast import (
     LGRM,
     LLTSA,
     LPP,
+    LTSA,
     NPE,
     NSSE,
     SDA,
@@ -27,11 +28,13 @@ from manifast import (
     TCA,
     ClassicalMDS,
     ComposedEmbedding,
+    DiffusionMaps,
     ElasticEmbedding,
     FisherEmbedding,
     Isomap,
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
+    LocalRegressionEmbedding,
     SpectralRegression,
     SupervisedLaplacianEigenmaps,
     objectives,
@@ -53,6 +56,7 @@ def data():
     return X, y, few
 
 
+GIVEN = laplacian(knn_graph(np.random.default_rng(1).standard_normal((100, 2)), 6))[0]
 NAMED = {
     "LPP": (LPP(), ComposedEmbedding("laplacian", "projection"), "none"),
     "KLPP": (LPP(kernel="rbf"), ComposedEmbedding("laplacian", "kernel_projection"), "none"),
@@ -64,6 +68,9 @@ NAMED = {
         ComposedEmbedding(objectives.Laplacian(constraint="identity"), "kernel_ridge"),
         "none",
     ),
+    "LGRM lle": (LGRM(local="lle"), ComposedEmbedding(objectives.CliqueLLE(), "kernel_ridge"), "none"),
+    "LGRM ltsa": (LGRM(local="ltsa"), ComposedEmbedding(objectives.LocalRegression(), "kernel_ridge"), "none"),
+    "LGRM matrix": (LGRM(local=GIVEN), ComposedEmbedding(GIVEN, "kernel_ridge"), "none"),
     "LGRM isomap": (LGRM(local="isomap", mu=0.1), ComposedEmbedding("isomap", smoothers.KernelRidge(0.1)), "none"),
     "NSSE": (
         NSSE(2, sigma=1.0),
@@ -103,8 +110,18 @@ NAMED = {
         ComposedEmbedding(objectives.Margin(1.0, graph="heat", constraint="identity"), smoothers.Ridge(1.0, ridge=0.1)),
         "some",
     ),
+    "KLDE": (LDE(kernel="rbf"), ComposedEmbedding("lde", "kernel_projection", n_components=None), "all"),
+    "kernel NPE": (NPE(kernel="rbf"), ComposedEmbedding("lle", "kernel_projection"), "none"),
+    "kernel LLTSA": (LLTSA(kernel="rbf"), ComposedEmbedding("ltsa", "kernel_projection"), "none"),
     "LE": (LaplacianEigenmaps(), ComposedEmbedding("laplacian"), "none"),
     "LLE": (LocallyLinearEmbedding(), ComposedEmbedding("lle"), "none"),
+    "modified LLE": (LocallyLinearEmbedding(method="modified"), ComposedEmbedding("modified_lle"), "none"),
+    "Hessian LLE": (LocallyLinearEmbedding(method="hessian"), ComposedEmbedding("hessian"), "none"),
+    "LTSA": (LTSA(), ComposedEmbedding("ltsa"), "none"),
+    "local regression": (LocalRegressionEmbedding(), ComposedEmbedding("local_regression"), "none"),
+    "diffusion maps": (DiffusionMaps(), ComposedEmbedding("diffusion"), "none"),
+    "classical MDS": (ClassicalMDS(), ComposedEmbedding("mds"), "none"),
+    "Isomap": (Isomap(), ComposedEmbedding("isomap"), "none"),
     "Isomap landmarks": (Isomap(n_landmarks=40), ComposedEmbedding(objectives.Isomap(n_landmarks=40)), "none"),
 }
 
@@ -160,6 +177,42 @@ def test_every_pair_works_or_says_why_not(data, objective, smoother):
         np.testing.assert_allclose(model.transform(X[:90]) / scale, model.embedding_ / scale, atol=1e-6)
     again = clone(model).fit(X[:90].astype(np.float32), target if target is None else target[:90])
     assert again.transform(X[90:].astype(np.float32)).dtype == np.float32
+    given = ComposedEmbedding(builder(), smoother and smoothers.SMOOTHERS[smoother]())
+    given.fit(X[:90], few[:90] if target is None else target[:90])  # labels, or -1, for no use where none are needed
+    np.testing.assert_array_equal(given.embedding_, model.embedding_)
+    np.testing.assert_array_equal(given.transform(X[90:]), new)
+
+
+@pytest.mark.parametrize("smoother", [None, *smoothers.SMOOTHERS])
+def test_matrices_and_functions_with_every_smoother(data, smoother):
+    X, _, few = data
+    L, degrees = laplacian(knn_graph(X, 8))
+    expected = ComposedEmbedding(objectives.Laplacian(8, constraint="identity"), smoother).fit(X)
+    for given in (L, L.toarray(), objectives.Objective(L), lambda rows, codes: L):
+        found = ComposedEmbedding(given, smoother).fit(X, few)
+        np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-8)
+        if smoother is not None:  # without one the map is another: the matrix says nothing of new rows
+            np.testing.assert_allclose(found.transform(X[:9] + 0.1), expected.transform(X[:9] + 0.1), atol=1e-7)
+    weighted = ComposedEmbedding(lambda rows, codes: objectives.Objective(L, degrees), smoother)
+    if smoother == "gaussian":
+        with pytest.raises(ValueError, match="Y'Y = I"):
+            weighted.fit(X)
+        return
+    expected = ComposedEmbedding(objectives.Laplacian(8), smoother).fit(X)
+    np.testing.assert_allclose(weighted.fit(X).embedding_, expected.embedding_, atol=1e-8)
+
+
+def test_functions_are_given_the_codes_of_labels(data):
+    """-1 is a row without a label."""
+    X, _, few = data
+    L, seen = laplacian(knn_graph(X, 8))[0], []
+
+    def by_labels(rows, codes):
+        seen.append(codes)
+        return L
+
+    ComposedEmbedding(by_labels).fit(X, few)
+    np.testing.assert_array_equal(seen[0], few)
 
 
 def test_supervised_with_kernel_ridge_is_the_joint_problem(data):
@@ -199,24 +252,6 @@ def test_margins_of_unlabelled_rows_are_refused_without_a_graph(data):
     X, _, few = data
     with pytest.raises(ValueError, match="margins alone say nothing of rows without a label"):
         ComposedEmbedding("margin").fit(X, few)
-
-
-def test_functions_matrices_and_objectives(data):
-    X, y, _ = data
-    L = laplacian(knn_graph(X, 8))[0]
-    expected = ComposedEmbedding(objectives.Laplacian(8, constraint="identity"), "ridge").fit(X)
-    for given in (L, objectives.Objective(L), lambda rows, codes: L, lambda rows, codes: objectives.Objective(L)):
-        np.testing.assert_allclose(
-            ComposedEmbedding(given, "ridge").fit(X).embedding_, expected.embedding_, atol=1e-8
-        )
-    seen = []
-
-    def by_labels(rows, codes):
-        seen.append(codes)
-        return L
-
-    ComposedEmbedding(by_labels).fit(X, y)
-    np.testing.assert_array_equal(seen[0], np.unique(y, return_inverse=True)[1])
 
 
 @pytest.mark.parametrize(

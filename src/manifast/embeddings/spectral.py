@@ -61,9 +61,11 @@ class LaplacianEigenmaps(Composed):
     Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and O(nkd) per step of the
     eigensolver on the graph, with O(nk) memory; "full" graphs are n × n matrices. A new row takes O(np).
 
-    `transform` of the training rows equals `embedding_` to rounding for "full" graphs (unless rows repeat) and for
-    "precomputed" ones without a diagonal, which counts nowhere in the graph. On neighbour graphs a new row links only
-    to the rows it lists itself, which gives training rows their coordinates up to about a tenth.
+    `transform` of the training rows equals `embedding_` to rounding for "precomputed" graphs without a diagonal, which
+    counts nowhere in the graph. On "full" graphs the map is `Nystrom(formula="kernel")`, in which k(x, x) counts: it
+    gives training rows back approximately, and new rows better coordinates than the exact `formula="laplacian"`
+    (coil20, 7 images each, 20 dimensions: 15 against 58 % error of the nearest neighbour). On neighbour graphs a new
+    row links only to the rows it lists itself, which gives training rows their coordinates up to about a tenth.
 
     Examples
     --------
@@ -112,7 +114,7 @@ class LaplacianEigenmaps(Composed):
 
     @property
     def _interpolates(self) -> bool:  # type: ignore[override]
-        return self.affinity in ("full", "precomputed") and self.constraint == "degree"
+        return self.affinity == "precomputed" and self.constraint == "degree"
 
     def _objective(self) -> objectives.ObjectiveBuilder:
         return choice(objectives.Laplacian, self)

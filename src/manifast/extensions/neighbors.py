@@ -239,13 +239,19 @@ class Nystrom(_OfNeighbors):
                 f"the Nyström map has no value for columns {lost.tolist()}, whose eigenvalues with the kernel are "
                 f"within {_LEAST_EIGENVALUE:g} of 0: use fewer components or another extension."
             )
-        self.eigenvalues_, self.beta_ = quotients, public_width(width)
-        return self._mean(X, Y, k, width, 1.0 / quotients, others=False)
+        return self._learn_by_kernel(X, Y, quotients, k, width).map_
 
     def _learn(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: Any) -> Nystrom:
         """From an embedding whose eigenvalues with the Laplacian are known: the formula "laplacian"."""
         self.eigenvalues_, self.beta_, self.n_features_in_ = eigenvalues, public_width(width), X.shape[1]
         self.map_ = self._mean(X, Y, k, width, finite_factors(eigenvalues), others=True)
+        return self
+
+    def _learn_by_kernel(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: Any) -> Nystrom:
+        """The same by those of the normalised kernel: the formula "kernel"; where one is near 0, the plain mean."""
+        self.eigenvalues_, self.beta_, self.n_features_in_ = eigenvalues, public_width(width), X.shape[1]
+        factors = 1.0 / np.where(np.abs(eigenvalues) < _LEAST_EIGENVALUE, 1.0, eigenvalues)
+        self.map_ = self._mean(X, Y, k, width, factors, others=False)
         return self
 
     def _mean(self, X: Any, Y: Array, k: int | None, width: Any, factors: Array, *, others: bool) -> NeighborMean:

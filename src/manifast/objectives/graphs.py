@@ -158,6 +158,10 @@ class Laplacian(ObjectiveBuilder):
         if self.constraint == "identity" and self.affinity != "precomputed":
             links = self._links()
             return natural_mean(rows.features, Y, links or rows.n, objective.source.width, rows.metric)
+        if self.affinity == "full":  # k(x, x) = 1 counts there: the degrees grow by 1, and z'Dz = 1 by z'z
+            kernel_values = 1.0 - values / (1.0 + np.square(Y, dtype=np.float64).sum(axis=0))
+            natural = Nystrom(beta=objective.source.width, metric=rows.metric)
+            return natural._learn_by_kernel(rows.features, Y, kernel_values, None, objective.source.width)
         lost = out_of_reach(values)
         if len(lost):
             warn(
