@@ -65,6 +65,14 @@ static inline void mf_stop(mf_run *run)
     run->stop = 1;
 }
 
+/* Ends the work of all threads: one of them found no memory. */
+static inline void mf_out_of_memory(int *no_memory, mf_run *run)
+{
+#pragma omp atomic write
+    *no_memory = 1;
+    mf_stop(run);
+}
+
 /* Sleeps for a millisecond: for a thread that has nothing to do but poll. */
 static inline void mf_doze(void)
 {

@@ -74,11 +74,7 @@ static mf_status NAME(sq_distances_against)(const NAME(packed) *s, const REAL *x
         REAL *rows = mf_alloc(block * p, sizeof(REAL)), *row_norms = mf_alloc(block, sizeof(REAL));
         NAME(acc) *partial = mf_alloc(p > PANEL_STEP ? block / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
         int ready = rows && row_norms && partial;
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             if (!ready || mf_poll(run)) continue;

@@ -11,11 +11,7 @@ static mf_status NAME(heat_mean)(const double *distances, const int64_t *neighbo
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         double *w = mf_alloc(k + MF_VBYTES, sizeof(double)), *rows = mf_alloc(gather ? k * d : 0, sizeof(double));
-        if (!w || !rows) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!w || !rows) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < m; i++) {
             if (mf_poll(run)) continue;

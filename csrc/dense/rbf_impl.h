@@ -141,11 +141,7 @@ static mf_status NAME(rbf_apply_many)(const NAME(rbf_map) *s, const REAL *x, int
         double *totals = mf_alloc(block * d, sizeof(double));
         NAME(acc) *partial = mf_alloc(p > PANEL_STEP ? CENTER_BLOCK / MR * SWEEP_PANELS : 0, sizeof(NAME(acc)));
         int ready = columns && x_norms && sums && totals && partial;
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             if (!ready) continue;

@@ -189,11 +189,7 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
 #pragma omp parallel num_threads(run->n_threads)
     {
         mf_pair *work = mf_alloc(k, sizeof(mf_pair));
-        if (!work) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!work) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic, 4) reduction(min : first_bad)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run) || !work) continue;

@@ -203,11 +203,7 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
         {
             SCREEN(f32, screen_work) w;
             mf_pair *list = mf_alloc(keep + 64, sizeof(*list));
-            if (!SCREEN(f32, screen_work_open)(&w, s->p) || !list) {
-#pragma omp atomic write
-                no_memory = 1;
-                mf_stop(run);
-            }
+            if (!SCREEN(f32, screen_work_open)(&w, s->p) || !list) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(static)
             for (int64_t j = 0; j < panels; j++)
                 FILL(f32)(s->y + j * WIDTH * s->p, mf_min(WIDTH, s->n - j * WIDTH), s->p, s->shift, s->scale, 0,
@@ -249,11 +245,7 @@ static int NAME(search_self)(const NAME(search) *s, int64_t keep, mf_run *run)
             {                                                                                                          \
                 SCREEN(T, acc) *partial = SCREEN(T, partial_open)(s->p);                                               \
                 mf_pair *list = mf_alloc(keep + 64, sizeof(*list));                                                    \
-                if (!partial || !list) {                                                                               \
-                    _Pragma("omp atomic write")                                                                        \
-                    no_memory = 1;                                                                                     \
-                    mf_stop(run);                                                                                      \
-                }                                                                                                      \
+                if (!partial || !list) mf_out_of_memory(&no_memory, run);                                              \
                 SCREEN(T, screen_queries)((const char *)x, count, (const char *)s->y, s->n, s->p, sizeof(REAL),        \
                                           FILL(T), s->shift, s->scale, s->self ? rows : NULL, &lists, &team, partial,  \
                                           run);                                                                        \
@@ -284,11 +276,7 @@ static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
         SCREEN(f64, reservoir) own;
         int ready = SCREEN(f64, reservoir_open)(&own, 1, s->k) && list && counts;
         int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
         for (int64_t row = 0; row < s->m; row++) {
             if (!s->open[row]) continue;
             const REAL *x = s->queries + row * s->p;

@@ -99,11 +99,7 @@ static mf_status NAME(cluster_candidates)(const REAL *x, int64_t p, const int64_
     {
         NAME(cluster_work) w;
         int ready = NAME(cluster_work_open)(&w, largest, p, keep);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t c = 0; c < clusters; c++) {
             if (!ready || mf_poll(run) || starts[c] == starts[c + 1]) continue;
@@ -157,11 +153,7 @@ static mf_status NAME(rank_candidates)(const REAL *x, int64_t n, int64_t p, cons
     {
         NAME(rank_work) w;
         int ready = NAME(rank_work_open)(&w, m * keep + k + 1);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic, 256)
         for (int64_t o = 0; o < n; o++) {
             if (!ready || mf_poll(run)) continue;
@@ -200,11 +192,7 @@ static mf_status NAME(join_neighbors)(const REAL *x, int64_t n, int64_t p, const
     {
         NAME(rank_work) w;
         int ready = NAME(rank_work_open)(&w, k * k + k + 1);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic, 256)
         for (int64_t o = 0; o < n; o++) {
             if (!ready || mf_poll(run)) continue;

@@ -477,11 +477,7 @@ static mf_status NAME(kdtree_search)(const mf_prepared *made, const REAL *y, int
 #pragma omp parallel num_threads(run->n_threads) if (queries->leaves > 1)
         {
             NAME(kd_group) g = {.k = k, .room = room, .lists = mf_alloc(KD_LEAF * room, sizeof(mf_pair))};
-            if (!g.lists) {
-#pragma omp atomic write
-                no_memory = 1;
-                mf_stop(run);
-            }
+            if (!g.lists) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic, 4)
             for (int64_t leaf = 0; leaf < queries->leaves; leaf++)
                 if (!mf_poll(run)) NAME(kd_answer)(&g, tree, queries, leaf, distances, indices);

@@ -248,11 +248,7 @@ static mf_status NAME(neighbor_ranks)(const REAL *y, int64_t n, const REAL *quer
             b.recent = mf_alloc(MR * RANK_BANKS * (k + 1), sizeof(*b.recent));
             int ready = rows && row_norms && partial && b.lines && b.parts && b.targets && b.low && b.high && b.counts &&
                         b.recent;
-            if (!ready) {
-#pragma omp atomic write
-                no_memory = 1;
-                mf_stop(run);
-            }
+            if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(static)
             for (int64_t j = 0; j < panels; j++) {
                 if (mf_poll(run)) continue;

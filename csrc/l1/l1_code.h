@@ -156,11 +156,7 @@ static mf_status l1_run(const mf_prepared *dictionary, const l1_arrays *io, int6
                 code = l1_sample(&s, exponent, lam, blocks + i, counts + i, row, &verdict);
                 status[i] = (signed char)verdict;
             }
-            if (code == L1_MEMORY) {
-#pragma omp atomic write
-                no_memory = 1;
-                mf_stop(run);
-            }
+            if (code == L1_MEMORY) mf_out_of_memory(&no_memory, run);
             for (int64_t k = 0; k < p && errors && ready; k++) {
                 if (io->errors64) io->errors64[i * p + k] = row[k];
                 else io->errors32[i * p + k] = (float)row[k];

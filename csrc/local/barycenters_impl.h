@@ -16,11 +16,7 @@ static mf_status NAME(local_weights)(const REAL *x, const REAL *queries, int64_t
     {
         local_space s;
         int ready = local_open(&s, k, p, k, 0);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t block = 0; block < mf_ceil_div(m, piece); block++) {
             if (mf_poll(run) || !ready) continue;

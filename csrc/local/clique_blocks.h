@@ -134,11 +134,7 @@ static mf_status clique_blocks_count(mf_blocks *b, int64_t *bad, mf_run *run)
         int64_t *columns;
         double *line;
         int ready = clique_blocks_workspace(b, &cells, &columns, &line);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run) || !ready) continue;
@@ -175,11 +171,7 @@ static mf_status mf_blocks_fill(const mf_blocks *b, int wide, void *indptr, void
         int64_t *columns;
         double *line;
         int ready = clique_blocks_workspace(b, &cells, &columns, &line);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {
             if (mf_poll(run) || !ready) continue;

@@ -120,11 +120,7 @@ static mf_status NAME(local_each)(const REAL *x, int64_t p, const int64_t *lists
     {
         local_space s;
         int ready = local_open(&s, k, p, mf_min(k, p), vectors);
-        if (!ready) {
-#pragma omp atomic write
-            no_memory = 1;
-            mf_stop(run);
-        }
+        if (!ready) mf_out_of_memory(&no_memory, run);
 #pragma omp for schedule(dynamic)
         for (int64_t block = 0; block < mf_ceil_div(count, piece); block++) {
             if (mf_poll(run) || !ready) continue;

@@ -19,14 +19,14 @@ from manifast._core import knn as _knn
 from manifast._progress import details, log
 from manifast._validation import Array
 
-_SIZE = 500  # rows per centroid, at least; of many rows their root, so that centroids and clusters cost alike
+_SIZE = 500  # rows per centroid, or √n where that is more: then finding centroids and comparing rows cost alike
 _OVERLAPS = (2, 3, 4)  # clusters that a row belongs to, in one partition after the other until recall suffices
-_LARGEST = 8  # times that: what a cluster has at most, before it is cut; the work grows with the square
-_SAMPLE = 25  # rows per centroid that the centroids are found from
+_LARGEST = 8  # larger clusters than this many times their mean size are cut: the work grows with the square
+_SAMPLE = 25  # sampled rows per centroid, from which k-means finds the centroids
 _STEPS = 4  # of k-means
-_AROUND = 8  # times the root of the centroids: those that are looked at for rows near one coarse center
-_JUDGES = 500  # rows that recall is estimated on
-_GAIN = 0.005  # of recall, below which neighbours of neighbours are not asked again
+_AROUND = 8  # times √centroids: so many centroids are compared with the rows near one coarse centre
+_JUDGES = 500  # rows from which recall is estimated
+_GAIN = 0.005  # neighbours of neighbours are tried again while recall grows by this much
 
 
 class Partition(NamedTuple):
@@ -195,10 +195,10 @@ def _nearest_centroids(
 
 
 def _halved(x: Array, rows: Array, most: int, random: np.random.Generator, threads: int) -> tuple[Array, int]:
-    """The rows of a cluster that is too large in an order whose equal pieces, so and so many, are compact.
+    """An order of the rows of a large cluster, and the number of equal parts of it that are compact and small enough.
 
-    A piece is halved at the median along the direction from one of its rows to the farthest of them. Equal rows
-    fall into pieces by their number.
+    A part is halved at the median along the direction from one of its rows to the farthest of them. Equal rows
+    fall into parts by their number.
     """
     order = np.arange(len(rows))
     pieces = 2 ** int(np.ceil(np.log2(len(rows) / most)))

@@ -42,7 +42,7 @@ class Kernel:
     ) -> Kernel:
         """The kernel for these training rows: `sigma=None` is the median distance between them.
 
-        So many n × n matrices will be held at once, and must find room; 0 for a linear kernel that needs none.
+        `matrices` is the number of n × n matrices that will be held at once: they must fit into memory.
         """
         check_kernel(name, X, degree, coef0, matrices=matrices)
         name = "poly" if name == "polynomial" else name
@@ -128,7 +128,7 @@ class KernelSum:
         return np.ascontiguousarray(self._given[1].T, dtype=dtype)  # type: ignore[union-attr]
 
     def _collapsed(self, dtype: Any) -> Array:
-        """The few coefficients of the features that a linear kernel's are the same as."""
+        """Coefficients of the features that give the same map as the dual ones of a linear kernel."""
         return affine_product(self._columns(dtype), self._given[2].astype(dtype, copy=False))
 
     def _powers(self, X: Array, kernel: Kernel, dual: Array, intercept: Array) -> Array:
@@ -152,7 +152,7 @@ class KernelSum:
 
 
 def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matrices: int = 3) -> None:
-    """Refuse a kernel, before any work; so many n × n matrices must find room."""
+    """Refuse a kernel that is not known, or `matrices` n × n matrices that do not fit into memory, before any work."""
     if name not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r} instead.")
     if name == "precomputed" and X.shape[0] != X.shape[1]:

@@ -330,7 +330,7 @@ def csr(parts: tuple[Array, Array, Array], n: int) -> sp.csr_array:
 
 
 def in_range(sigma: float, dtype: Any) -> bool:
-    """Whether 1/sigma² stays in the range of a dtype; where not, double takes over, and there a scale of its own."""
+    """Whether 1/sigma² stays in the range of a dtype; else float64 is used, and beyond its range scaled data."""
     return 1e-15 < sigma < 1e15 if dtype == np.float32 else 1e-280 < sigma * sigma < 1e280
 
 

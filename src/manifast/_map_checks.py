@@ -164,7 +164,7 @@ def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tup
             raise ValueError("a map must have rows, and one of given distances must have none. Got the opposite.")
         inputs = sizes.get("n", 0) if given else inputs
     if kind == "landmark" and (header["n_neighbors"] is None) == (header["radius"] is None):
-        raise ValueError("n_neighbors or radius must be a number, and the other one None. Got others.")
+        raise ValueError("one of n_neighbors and radius must be a number, and the other None. Got two of a kind.")
     if kind == "triangulation":
         least = int(arrays["landmarks"].min()), int(arrays["landmarks"].max()) + 1
         if least[0] < 0:
@@ -189,7 +189,7 @@ def _ends(kind: str, header: Any, arrays: dict[str, Array], sizes: Sizes) -> tup
             raise ValueError("n_neighbors must be a number where every row has its own width. Got None instead.")
     if kind == "two_phase_code":
         if not (arrays["codes"].min() >= 0 and arrays["codes"].max() < header["count"]):
-            raise ValueError(f"codes must name classes from 0 to {header['count'] - 1}. Got others.")
+            raise ValueError(f"codes must name classes from 0 to {header['count'] - 1}. Got some outside.")
         outputs = int(header["count"])
     return range(inputs, inputs + 1), outputs
 
@@ -204,7 +204,7 @@ def _check_array(name: str, array: Array, dimensions: str, sizes: Sizes) -> None
         raise ValueError(f"{name} must have {len(letters)} dimensions, none of them 0. Got shape {array.shape}.")
     for letter, size in zip(letters, array.shape, strict=True):
         if sizes.setdefault(letter, size) != size:
-            raise ValueError(f"{name} must have {sizes[letter]} entries where it has shape {array.shape}.")
+            raise ValueError(f"{name} must have {sizes[letter]} entries, as other arrays. Got shape {array.shape}.")
     _check_finite(name, array)
 
 
@@ -221,12 +221,12 @@ def _check_csr(shape: Any, arrays: dict[str, Array], sizes: Sizes) -> None:
     data, indices, indptr = (arrays[name] for name in names)
     whole = indices.dtype in (np.int32, np.int64) and indptr.dtype == indices.dtype
     if data.dtype not in (np.float32, np.float64) or not whole or not data.ndim == indices.ndim == indptr.ndim == 1:
-        raise ValueError("sparse rows must be a vector of floats and two of integers. Got others.")
+        raise ValueError("sparse rows must have floats as data, integers as indices and indptr. Got other arrays.")
     if len(indptr) != shape[0] + 1 or len(data) != len(indices):
         raise ValueError(f"sparse rows must have {shape[0] + 1} pointers, and as many columns as entries. Got others.")
     if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError(f"pointers of sparse rows must ascend from 0 to {len(data)}. Got others.")
+        raise ValueError(f"pointers of sparse rows must ascend from 0 to {len(data)}. Got some that do not.")
     if len(indices) and not (indices.min() >= 0 and indices.max() < shape[1]):
-        raise ValueError(f"columns of sparse rows must be from 0 to {shape[1] - 1}. Got others.")
+        raise ValueError(f"columns of sparse rows must be from 0 to {shape[1] - 1}. Got some outside.")
     _check_finite("rows", data)
     sizes["n"], sizes["p"] = shape

@@ -109,7 +109,7 @@ class Steps:
             self._told.begin(name, total)
 
     def done(self, count: int = 1) -> bool:
-        """So many more steps are done; True where the follower wants the loop to end."""
+        """`count` more steps are done; True where the follower wants the loop to end."""
         stop = False
         for _ in range(min(count, self._left) if self._told is not None else 0):
             self._left -= 1

@@ -27,7 +27,7 @@ OF_PATHS = (
 )
 
 
-_NEIGHBORS = 10  # of graphs of partly labelled rows, where nobody chose a number
+_NEIGHBORS = 10  # default of graphs of partly labelled rows
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def neighbor_lists(given: Any, n: int) -> tuple[Array, Array]:
     if itself.any():
         if not (itself.sum(axis=1) == 1).all() or indices.shape[1] == 1:
             raise ValueError(
-                "neighbors must list every row as its own neighbour, or no row. Got lists in which only some rows are "
-                "their own neighbours, or are it more than once."
+                "neighbors must list every row as its own neighbour, once, or no row. Got lists in which some rows "
+                "name themselves and others do not, or name themselves twice."
             )
         distances, indices = (part[~itself].reshape(n, -1) for part in (distances, indices))
     ordered = np.sort(indices, axis=1)
@@ -185,7 +185,7 @@ class GraphChoice:
         return W, width
 
     def _count(self, rows: Rows) -> Any:
-        """n_neighbors; None is ten, or as many as few rows have, with a warning."""
+        """n_neighbors; None is 10, or with a warning all others where there are fewer than 10."""
         most = rows.n - 1
         if self.n_neighbors is not None or most >= _NEIGHBORS:
             return _NEIGHBORS if self.n_neighbors is None else self.n_neighbors
@@ -204,7 +204,7 @@ class GraphChoice:
 def join(
     W: Any, distances: Distances, connect: bool, weights: str, width: float = 1.0, *, advice: str | None = None
 ) -> Any:
-    """The graph with its components joined, with a warning where there are several; only the warning by choice.
+    """The graph with its components joined, with a warning where there are several; without `connect` only the warning.
 
     Where distances between components are unknown, these are left apart, unless the graph is one of distances, whose
     paths would have no length.
@@ -229,9 +229,9 @@ def find_bridges(W: Any, distances: Distances, connect: bool) -> Array:
     count, done = n_components_of(W, "binary"), _JOINED if connect else "left apart"
     if alone and count - alone <= 1:
         advice = "Use a larger n_neighbors, or leave out rows that are far from all others."
-        warn(f"the graph has {alone} of {W.shape[0]} rows in nobody's neighbourhood, {done}. {advice}")
+        warn(f"the graph has {alone} of {W.shape[0]} rows that no other row has as a neighbour, {done}. {advice}")
     elif count > 1:
-        others = f"beside {alone} rows in nobody's neighbourhood, " if alone else ""
+        others = f"beside {alone} row(s) that no other row has as a neighbour, " if alone else ""
         warn_components(count - alone, others + done)
     if count == 1 or not connect:
         return np.empty((0, 2), dtype=np.int64)

@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.manifold import Isomap as SkIsomap
 from sklearn.manifold import LocallyLinearEmbedding as SkLLE
 from sklearn.manifold import SpectralEmbedding
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -33,7 +34,7 @@ from manifast import (
     spectral,
 )
 from manifast._local import alignment_matrix
-from manifast.extensions import Reconstruction
+from manifast.extensions import Nystrom, Reconstruction
 from manifast.smoothers.ridge import low_rank_factor
 
 ALL = [
@@ -135,8 +136,35 @@ def test_nystrom_is_exact_for_the_training_rows_of_a_full_graph(rng, affinity):
     X = rng.standard_normal((60, 3))
     if affinity == "precomputed":
         X = np.exp(-oracles.sq_dist(X)) * (1 - np.eye(60))
-    model = LaplacianEigenmaps(2, affinity=affinity).fit(X)
+    extension = Nystrom(formula="laplacian") if affinity == "full" else None
+    model = LaplacianEigenmaps(2, affinity=affinity, extension=extension).fit(X)
     np.testing.assert_allclose(model.transform(X), model.embedding_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_map_of_a_full_graph_counts_the_diagonal(rng, dtype):
+    """z(x) = Σ k(x, x_i) z_i / (d(x) λ), λ = z'Kz / z'Dz of the kernel with k(x, x) = 1."""
+    X, new = rng.standard_normal((60, 3)).astype(dtype), rng.standard_normal((9, 3)).astype(dtype)
+    model = LaplacianEigenmaps(3, affinity="full").fit(X)
+    Z, beta = model.embedding_.astype(np.float64), oracles.mean_sq_distance(X)
+    K, k = np.exp(-oracles.sq_dist(X) / beta), np.exp(-oracles.sq_dist(new, X) / beta)
+    values = np.diag(Z.T @ K @ Z) / (K.sum(axis=1) @ Z**2)
+    expected = k @ Z / k.sum(axis=1)[:, None] / values
+    tolerance = 1e-10 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(model.transform(new), expected, atol=tolerance * np.abs(expected).max())
+    same = Nystrom().fit(X, model.embedding_)
+    np.testing.assert_allclose(same.eigenvalues_, values, rtol=10 * tolerance)
+    np.testing.assert_allclose(same.predict(new), expected, atol=tolerance * np.abs(expected).max())
+
+
+def test_map_of_a_full_graph_of_many_dimensions():
+    """Eigenvalues near 1 made new rows mere noise by the formula of the Laplacian."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(X))[:500]
+    train, test = rows[:150], rows[150:]
+    model = LaplacianEigenmaps(40, affinity="full").fit(X[train])
+    nearest = KNeighborsClassifier(1).fit(model.embedding_, y[train])
+    assert nearest.score(model.transform(X[test]), y[test]) > 0.8
 
 
 def test_lle_oracle(rng):
@@ -583,7 +611,7 @@ def test_a_row_in_nobodys_neighbourhood():
     X, truth = swiss_roll(3000, 38)
     listed = np.bincount(manifast.kernels.knn(X, 8)[1].ravel(), minlength=3000)
     assert (listed == 0).any()
-    with pytest.warns(UserWarning, match=r"has \d+ of 3000 rows in nobody's neighbourhood, joined by"):
+    with pytest.warns(UserWarning, match=r"has \d+ of 3000 rows that no other row has as a neighbour, joined by"):
         model = LTSA(n_neighbors=8).fit(X)
     assert np.abs(model.embedding_).max() < 0.5
     assert LinearRegression().fit(model.embedding_, truth).score(model.embedding_, truth) > 0.99

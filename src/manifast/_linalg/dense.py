@@ -222,7 +222,7 @@ def _parts(count: int, step: float) -> list[slice]:
 
 
 def _each(count: int, flops: float, work: Callable[[slice], None]) -> None:
-    """Call `work` for slices of `count` rows or columns, each of which takes so many operations, on all threads."""
+    """Call `work` for slices of `count` rows or columns, on all threads; a row or column takes `flops` operations."""
     with kernel_threads(None) as threads:
         if threads == 1 or count * flops <= _LITTLE:
             for part in _parts(count, _FLOPS / max(flops, 1.0)):

@@ -11,7 +11,7 @@ from manifast._threads import cgroup_directories
 LANDMARKS = "use OutOfSample(embedder, landmarks=...), which embeds some of the rows and carries the others over"
 
 _LAPACK_ROWS = 46_340  # beyond, n² entries are more than a 32-bit LAPACK can count
-_SMALL = 1 << 27  # bytes that are not worth a look
+_SMALL = 1 << 27  # bytes up to which free memory is not looked up
 
 
 def check_room(n: int, matrices: int, remedy: str, *, columns: int | None = None, lapack: bool = True) -> None:

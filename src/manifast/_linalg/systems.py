@@ -251,7 +251,7 @@ def _means(components: Array, chosen: Array) -> Operator:
 
 
 def _varying_solver(S: Any, components: Array, free: Array, **options: Any) -> Operator:
-    """S^-1, but for the constants on those components where they are free or as good as that.
+    """S^-1 except for constants on the components where S leaves them free, or so nearly that rounding decides.
 
     There right-hand sides are taken less their means, and solutions add up to 0. So one row may be held.
     """

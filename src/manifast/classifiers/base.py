@@ -146,7 +146,7 @@ def visible_ridge(ridge: float, matrix: Array, name: str, remedy: str) -> float:
     least = 10 * np.finfo(float).eps * float(np.abs(matrix).sum(axis=0).max())
     if ridge < least:
         warn(
-            f"{name} = {ridge:.2g} is lost beside the rounding of the other terms: {least:.1g} was taken instead. Use "
+            f"{name} = {ridge:.2g} is less than the rounding of the other terms: {least:.1g} was used instead. Use "
             f"{remedy}.",
         )
     return max(ridge, least)

@@ -358,7 +358,7 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
 
 
 def fix_signs_of(places: Array, axes: Array) -> tuple[Array, Array]:
-    """Columns of both, with the signs that the house's rule gives the first."""
+    """Columns of both, turned so that `places` have the signs of `fix_signs`."""
     fixed = fix_signs(places.copy())
     signs = np.where(np.einsum("ij,ij->j", fixed, places) < 0, -1.0, 1.0)
     return places * signs, axes * signs

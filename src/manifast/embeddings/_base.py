@@ -140,7 +140,7 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _row_exponent(self) -> int:
-        """The power of two that the rows behind the door were divided by."""
+        """The power of two that the rows were divided by when they were checked."""
         return self._exponent
 
     def _takes_sparse(self) -> bool:

@@ -21,7 +21,7 @@ _VALIDATED = 1000  # rows at most that a validation looks at
 
 
 class ClassMetric:
-    """Mixin of estimators by labels with a parameter `metric`: everything behind the door sees whitened rows."""
+    """Mixin of estimators by labels with a parameter `metric`: the whole method works on whitened rows."""
 
     metric: Any
     metric_: str
@@ -86,7 +86,7 @@ def preferred(plain: float, within: float) -> str:
 
 
 def class_folds(labels: Labels, folds: int, most: int = _VALIDATED) -> Iterator[tuple[Array, Array]]:
-    """Rows to learn from and rows held out, classes in equal shares, of so many rows at most.
+    """Rows to learn from and rows held out, classes in equal shares, of at most `most` rows.
 
     Single rows of a class are always learnt from.
     """

@@ -141,7 +141,7 @@ class Composed(Embedding):
 
     @property
     def eigenvalues_(self) -> Array:
-        """Eigenvalues of the columns; of an embedding in units of the rows in their squares, if in range of float64."""
+        """Eigenvalues of the columns; in squared units of the rows where the embedding has their units."""
         if "_values" not in self.__dict__:
             raise AttributeError("eigenvalues_ exists after fit")
         power: int = 2 * self._power

@@ -149,7 +149,7 @@ class LTSA(Composed):
     O(np + k²(k + p)).
 
     `transform` of the training rows equals `embedding_` up to a few hundredths, less on dense samples. A row that is in
-    nobody's neighbourhood is joined to its nearest, with a warning.
+    the neighbourhood of no other row is joined to its nearest, with a warning.
 
     Examples
     --------

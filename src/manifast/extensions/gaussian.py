@@ -127,7 +127,7 @@ def rbf_candidates(
     values = {name: np.atleast_1d(np.asarray(value, dtype=object)) for name, value in given.items()}
     for name, several in values.items():
         if several.ndim != 1 or not len(several):
-            raise ValueError(f"{name} must be a number or a sequence of some. Got {given[name]!r} instead.")
+            raise ValueError(f"{name} must be a number or a sequence of numbers. Got {given[name]!r} instead.")
     ridges = [as_number(value, "ridge", minimum=0.0) for value in values["ridge"]]
     grid = [as_positive(value, "sigma_grid") for value in values["sigma_grid"]]
     if sigma == "loo":

@@ -116,7 +116,7 @@ def within_blocks(x: Array, members: list[Array], k: int | None, beta: float) ->
 
 
 def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dtype: Any) -> sp.csr_array:
-    """CSR whose rows come in groups, each joined to the same columns but to no row itself; 1 where no weights are."""
+    """CSR matrix from groups (rows, columns, weights): every row joined to all columns but itself; None is weight 1."""
     counts = np.zeros(n, dtype=np.int64)
     for rows, columns, _ in groups:
         counts[rows] = len(columns) - int(len(columns) > 0 and rows[0] in columns)
@@ -136,7 +136,7 @@ def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dt
 def _lists(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
     """Distances and indices of the k nearest among the columns of each group of rows.
 
-    Who finds fewer lists itself, which makes no edge.
+    A row that has fewer fills its list with itself, which makes no edge.
     """
     n = x.shape[0]
     distances = np.zeros((n, k), dtype=x.dtype)
@@ -155,7 +155,7 @@ _SMALL_CLASS = 32  # rows; up to here asking for that many more neighbours is ch
 
 
 def _lists_outside(x: Array, groups: list[tuple[Array, Array]], k: int, n_threads: int | None) -> tuple[Array, Array]:
-    """`_lists` of classes and all rows outside them: one search for all small classes, that own rows are taken from."""
+    """`_lists` of classes and all rows outside them. Small classes share one search and drop their own rows from it."""
     n = x.shape[0]
     small = [(rows, columns) for rows, columns in groups if len(rows) <= _SMALL_CLASS]
     distances, indices = _lists(x, [pair for pair in groups if len(pair[0]) > _SMALL_CLASS], k, n_threads)

@@ -165,9 +165,9 @@ class Laplacian(ObjectiveBuilder):
         lost = out_of_reach(values)
         if len(lost):
             warn(
-                f"the eigenvalues of columns {lost.tolist()} are within 1e-3 of 1, where neighbours say nothing of a "
-                "row, as among copies of one row: the Nyström map gives new rows the mean of their neighbours there. "
-                "Use fewer components, more neighbours, or another extension."
+                f"the eigenvalues of columns {lost.tolist()} are within 1e-3 of 1, where the Nyström formula divides "
+                "by almost 0: new rows get the mean of their neighbours there. Use fewer components, more neighbours, "
+                "or another extension."
             )
         if self.affinity == "precomputed":
             return AffinityMean(Y, finite_factors(values))
@@ -182,7 +182,7 @@ _DENSE = 400  # rows up to which the matrix itself is faster than products
 
 
 class WalkLaplacian(LinearOperator):
-    """D - W of a full graph as products with W: few steps of a walk on it already forget most of where they began."""
+    """D - W of a full graph as products with W, of which few are needed: most eigenvalues of the walk are near 0."""
 
     def __init__(self, W: Array, sums: Array) -> None:
         super().__init__(W.dtype, W.shape)  # type: ignore[call-arg]
