@@ -83,6 +83,35 @@ def test_private_names_stay_in_their_package(path):
         assert (module, name) in KNOWN, f"{module_of(path)} uses the private name {module}.{name}"
 
 
+# Attributes that packages agree on, and those of Python, scikit-learn and IPython.
+SHARED = {"_stored", "_exponent", "_getframe", "_get_param_names", "_repr_html_"}
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_private_attributes_stay_in_their_package():
+    """An attribute with an underscore belongs to a package that defines it somewhere."""
+    trees = {path: ast.parse(path.read_text()) for path in sources()}
+    defined: dict[str, set[str]] = {}
+    for path, tree in trees.items():
+        own = defined.setdefault(owner(module_of(path)), set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                own.add(node.name)
+            elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+                own.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or not private(node.attr) or node.attr in SHARED:
+                continue
+            inherited = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            inherited |= isinstance(node.value, ast.Call) and ast.unparse(node.value) == "super()"
+            known = inherited or node.attr in defined[owner(module_of(path))]
+            assert known, f"{module_of(path)}:{node.lineno} uses {ast.unparse(node)}, private to another package"
+
+
 # What the library calls below the checked kernels.
 KNOWN = {
     (module, name)

@@ -31,10 +31,14 @@ from manifast.graphs import Distances, chunks, fitted_distances, unit_rows
 _CHUNK = 1 << 21  # distances held at once
 
 
-class Map(Protocol):
-    """Anything that maps checked rows (m, p) to their images (m, d), in the dtype of the rows."""
+class Predictor(Protocol):
+    """Anything that maps checked rows (m, p) to their images (m, d): a map, or a fitted extension."""
 
     def predict(self, X: Any) -> Array: ...
+
+
+class Map(Predictor, Protocol):
+    """A fitted map: what it holds can be written to a file; images have the dtype of the rows."""
 
     def arrays(self) -> dict[str, Array]:
         """What the map holds, by name."""
@@ -45,12 +49,13 @@ class Map(Protocol):
         ...
 
 
-def restore(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+def restore(header: dict[str, Any], arrays: dict[str, Array]) -> Map:
     """The map whose `header()` and `arrays()` these are, to the same bits."""
     kind = header.get("map")
     if kind not in MAPS:
         raise ValueError(f"header must name a map, one of {', '.join(map(repr, MAPS))}. Got {kind!r} instead.")
-    return MAPS[kind].restore(header, arrays)
+    made: Map = MAPS[kind].restore(header, arrays)
+    return made
 
 
 @dataclass(frozen=True)

@@ -951,5 +951,6 @@ def test_the_default_number_of_neighbours_is_cut_on_few_rows():
     with pytest.warns(UserWarning, match="n_neighbors is cut from its default, 10, to 5"):
         few = GFHF().fit(X, y)
     np.testing.assert_array_equal(few.scores_, GFHF(n_neighbors=5).fit(X, y).scores_)
-    with pytest.raises(ValueError, match="n_neighbors must be an integer from 1 to 5"):
-        GFHF(n_neighbors=6).fit(X, y)
+    for chosen in (6, 10):  # the default's number is no default where it is given
+        with pytest.raises(ValueError, match="n_neighbors must be an integer from 1 to 5"):
+            GFHF(n_neighbors=chosen).fit(X, y)

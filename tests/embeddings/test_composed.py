@@ -340,6 +340,9 @@ def test_given_neighbors_set_the_links_of_new_rows():
     given, plain = LaplacianEigenmaps(neighbors=lists).fit(X), LaplacianEigenmaps(n_neighbors=5).fit(X)
     np.testing.assert_allclose(given.embedding_, plain.embedding_, atol=1e-10)
     np.testing.assert_array_equal(given.transform(X[:20] + 0.1), plain.transform(X[:20] + 0.1))
+    given, plain = LGRM(local="le", neighbors=lists).fit(X), LGRM(local="le", n_neighbors=5).fit(X)
+    np.testing.assert_allclose(given.embedding_, plain.embedding_, atol=1e-10)
+    assert not np.allclose(LGRM(local="le").fit(X).embedding_, plain.embedding_, atol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [2.0**400, 2.0**-400])
@@ -355,6 +358,9 @@ def test_ridges_and_components_in_the_units_of_the_data(scale):
         large = clone(model).set_params(**{ridge: value}).fit(X * scale)
         np.testing.assert_allclose(large.embedding_, small.embedding_, atol=1e-8)
         np.testing.assert_allclose(large.components_ * scale, small.components_, rtol=1e-6)
+    for model in (LocalRegressionEmbedding(), LGRM(), LGRM(mu=0)):
+        small, large = (clone(model).set_params(gamma_local=0.5 * s * s).fit(X * s) for s in (1.0, scale))
+        np.testing.assert_allclose(large.embedding_, small.embedding_, atol=1e-8)
 
 
 @pytest.mark.process

@@ -30,6 +30,7 @@ from manifast._validation import (
     whole_or_not_at_all,
 )
 from manifast.extensions import EXTENSIONS, as_extension, check_rows, fit_owned
+from manifast.maps import Predictor
 
 NOT_INTERPOLATING = "the map for new rows does not interpolate: transform(X) is close to embedding_, not equal to it"
 _OBJECTS = {"objective": "objectives", "smoother": "smoothers"}  # where the objects of a parameter are
@@ -223,9 +224,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
         """Embed checked rows and keep the map."""
 
     def _map(self, X: Any) -> Array:
-        return self.extension_.predict(X).astype(X.dtype, copy=False)  # type: ignore[no-any-return]
+        return self.extension_.predict(X).astype(X.dtype, copy=False)
 
-    def _extend(self, X: Any, natural: Callable[[], Any], name: str | None = None) -> None:
+    def _extend(self, X: Any, natural: Callable[[], Predictor], name: str | None = None) -> None:
         """Keep the natural map, or fit the extension that was asked for; `name` is the natural one's."""
         if self.extension is None or (isinstance(self.extension, str) and self.extension == name):
             self.extension_ = natural()  # also under its own name, with the estimator's parameters

@@ -12,6 +12,7 @@ from manifast.embeddings._base import SupervisedEmbedding
 from manifast.embeddings._metric import ClassMetric
 from manifast.embeddings.composed import Composed, choice
 from manifast.extensions import RBF, LatentVariable, fit_owned
+from manifast.maps import Predictor
 
 __all__ = ["FisherEmbedding", "LabelEncoding", "SupervisedLaplacianEigenmaps"]
 
@@ -24,7 +25,7 @@ class ClassEmbedding(ClassMetric, Composed, SupervisedEmbedding):
 
     def _natural_map(
         self, rows: Rows, builder: objectives.ObjectiveBuilder, objective: objectives.Objective, values: Array
-    ) -> Any:
+    ) -> Predictor:
         X = rows.X
         if rows.n > _RBF_ROWS:
             warn(

@@ -13,8 +13,8 @@ from manifast._progress import stage
 from manifast._rows import Rows
 from manifast._validation import Array
 from manifast.embeddings._base import Embedding
-from manifast.extensions import EXTENSIONS, as_extension
-from manifast.maps import KernelMap, LinearMap
+from manifast.extensions import as_extension, extensions_for
+from manifast.maps import KernelMap, LinearMap, Predictor
 from manifast.objectives import Objective, ObjectiveBuilder, as_objective
 from manifast.smoothers import Smoother, as_smoother
 from manifast.solve import Solution, embed
@@ -37,7 +37,7 @@ def refuse_precomputed(metric: Any) -> None:
 def check_map_of_distances(extension: Any, given: Any) -> None:
     """Refuse a map of rows where X holds distances."""
     if getattr(extension, "metric", None) != "precomputed":
-        names = ", ".join(repr(name) for name, kind in EXTENSIONS.items() if "precomputed" in kind._metrics)
+        names = ", ".join(map(repr, extensions_for("precomputed")))
         raise ValueError(
             f"extension must be a map of distances for metric='precomputed': one of {names}, or an instance with the "
             f"same metric. Got {given!r} instead, which maps rows."
@@ -129,7 +129,7 @@ class Composed(Embedding):
             with np.errstate(over="ignore", under="ignore"):
                 self.embedding_ = np.ldexp(self.embedding_, self._power)
 
-    def _natural_map(self, rows: Rows, builder: ObjectiveBuilder, objective: Objective, values: Array) -> Any:
+    def _natural_map(self, rows: Rows, builder: ObjectiveBuilder, objective: Objective, values: Array) -> Predictor:
         return builder.natural_map(rows, objective, self.embedding_, values)
 
     def _map(self, X: Any) -> Array:

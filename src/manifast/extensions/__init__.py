@@ -6,13 +6,13 @@ threads; predicting changes nothing. What is fitted is a map of `manifast.maps`,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import clone
 
 from manifast._linalg.copies import unique_rows
 from manifast._validation import Array
-from manifast.extensions.base import Extension
+from manifast.extensions.base import Extension, Learner
 from manifast.extensions.gaussian import (
     RBF,
     choose_by_loo,
@@ -22,7 +22,7 @@ from manifast.extensions.gaussian import (
     rbf_candidates,
     spread,
 )
-from manifast.extensions.geodesic import LandmarkIsomap, check_reach, mean_squares, reach_graph
+from manifast.extensions.geodesic import LandmarkIsomap, check_reach, mean_squares, natural_triangulation, reach_graph
 from manifast.extensions.linear import KernelRidge, Linear
 from manifast.extensions.neighbors import (
     LatentVariable,
@@ -30,6 +30,7 @@ from manifast.extensions.neighbors import (
     Reconstruction,
     finite_factors,
     natural_mean,
+    natural_nystrom,
     out_of_reach,
     refuse_out_of_reach,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "check_reach",
     "check_rows",
     "choose_by_loo",
+    "extensions_for",
     "finite_factors",
     "fit_owned",
     "interpolate",
@@ -57,6 +59,8 @@ __all__ = [
     "mean_squares",
     "merge_copies",
     "natural_mean",
+    "natural_nystrom",
+    "natural_triangulation",
     "out_of_reach",
     "rbf_candidates",
     "reach_graph",
@@ -65,6 +69,8 @@ __all__ = [
     "spread",
     "unique_rows",
 ]
+
+Kind = TypeVar("Kind", bound="Learner")
 
 EXTENSIONS: dict[str, type[Extension]] = {
     "rbf": RBF,
@@ -78,11 +84,17 @@ EXTENSIONS: dict[str, type[Extension]] = {
 }
 
 
-def fit_owned(extension: Any, X: Any, Y: Array) -> Any:
+def extensions_for(metric: str) -> list[str]:
+    """Names of the extensions that measure by a metric."""
+    return [name for name, kind in EXTENSIONS.items() if metric in kind._metrics]
+
+
+def fit_owned(extension: Kind, X: Any, Y: Array) -> Kind:
     """`extension.fit(X, Y)` for rows that a model owns: an extension of this module keeps them without a copy."""
     if isinstance(extension, Extension):
         return extension._learn_rows(*extension._check(X, Y))
-    return extension.fit(X, Y)
+    fitted: Kind = extension.fit(X, Y)
+    return fitted
 
 
 def as_extension(value: Any, metric: Any = None, *, optional: bool = True) -> Extension:

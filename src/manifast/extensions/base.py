@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,13 @@ from manifast._links import Documented
 from manifast._threads import one_blas_thread
 from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
 from manifast.graphs import as_rows
-from manifast.maps import Map
+from manifast.maps import Map, Predictor
+
+
+class Learner(Predictor, Protocol):
+    """An extension of anybody's: it learns from rows and their embedding, and maps new rows."""
+
+    def fit(self, X: Any, Y: Any) -> Any: ...
 
 
 class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]

@@ -87,6 +87,13 @@ class LandmarkIsomap(Extension):
         return self.map_.rows
 
 
+def natural_triangulation(
+    X: Any, geodesics: Array, mean_sq: Array, Y: Array, k: int | None, radius: float | None, metric: str
+) -> LandmarkIsomap:
+    """The triangulation from geodesics that are known, of all rows to the landmarks, whose embedding is Y."""
+    return LandmarkIsomap(k, radius, metric)._learn(X, geodesics, mean_sq, Y, k)
+
+
 def check_reach(n_neighbors: Any, radius: Any) -> None:
     """Refuse both a number of neighbours and a radius, or neither."""
     if radius is not None and n_neighbors is not None:

@@ -259,6 +259,22 @@ class Nystrom(_OfNeighbors):
         return NeighborMean.of(X, Y, k, width, others=others, factors=factors, metric=self.metric)
 
 
+def natural_nystrom(
+    X: Any,
+    Y: Array,
+    eigenvalues: Array,
+    links: int | None,
+    width: Any,
+    *,
+    weights: str = "heat",
+    metric: str = "euclidean",
+    by_kernel: bool = False,
+) -> Nystrom:
+    """The Nyström map of an embedding whose eigenvalues are known, with the graph's own links and widths."""
+    made = Nystrom(links, "local" if isinstance(width, np.ndarray) else width, weights, metric=metric)
+    return (made._learn_by_kernel if by_kernel else made._learn)(X, Y, eigenvalues, links, width)
+
+
 _LEAST_EIGENVALUE = 1e-6  # of the kernel: below, rounding of float32 distances shows in the map
 
 

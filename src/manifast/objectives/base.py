@@ -19,6 +19,7 @@ from manifast._rows import Rows
 from manifast._validation import Array, as_count
 from manifast.extensions import LatentVariable
 from manifast.graphs import check_metric
+from manifast.maps import Predictor
 
 
 class Objective:
@@ -154,7 +155,7 @@ class ObjectiveBuilder(Documented, BaseEstimator, ABC):  # type: ignore[misc]
         """n_components where nobody chose one."""
         return 2 if labels is None else labels.count - 1
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         """The fitted extension for new rows that belongs to what `build` gave; by default the mean of the nearest."""
         return LatentVariable().fit(rows.X, Y)
 

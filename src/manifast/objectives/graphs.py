@@ -16,16 +16,16 @@ from manifast._rows import GraphChoice, Rows, refuse_neighbors, warn_components,
 from manifast._validation import Array, as_number, is_sparse
 from manifast._warnings import warn
 from manifast.extensions import (
-    Nystrom,
     SparseCode,
     finite_factors,
     fit_owned,
     natural_mean,
+    natural_nystrom,
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
 from manifast.kernels import laplacian
-from manifast.maps import AffinityMean, NeighborMean
+from manifast.maps import AffinityMean, NeighborMean, Predictor
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
@@ -152,16 +152,16 @@ class Laplacian(ObjectiveBuilder):
         lists = given_lists(self.neighbors)
         return self.n_neighbors if lists is None else int(np.shape(lists[1])[1])
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         if self.affinity == "l1":
             return fit_owned(SparseCode(), rows.X, Y)
         if self.constraint == "identity" and self.affinity != "precomputed":
             links = self._links()
             return natural_mean(rows.features, Y, links or rows.n, objective.source.width, rows.metric)
+        links, width = self._links(), objective.source.width
         if self.affinity == "full":  # k(x, x) = 1 counts there: the degrees grow by 1, and z'Dz = 1 by z'z
             kernel_values = 1.0 - values / (1.0 + np.square(Y, dtype=np.float64).sum(axis=0))
-            natural = Nystrom(beta=objective.source.width, metric=rows.metric)
-            return natural._learn_by_kernel(rows.features, Y, kernel_values, None, objective.source.width)
+            return natural_nystrom(rows.features, Y, kernel_values, None, width, metric=rows.metric, by_kernel=True)
         lost = out_of_reach(values)
         if len(lost):
             warn(
@@ -171,11 +171,8 @@ class Laplacian(ObjectiveBuilder):
             )
         if self.affinity == "precomputed":
             return AffinityMean(Y, finite_factors(values))
-        links, width = self._links(), objective.source.width
         weights = "binary" if self.affinity == "binary" else "heat"
-        beta = "local" if isinstance(width, np.ndarray) else width
-        natural = Nystrom(n_neighbors=links, beta=beta, weights=weights, metric=rows.metric)
-        return natural._learn(rows.features, Y, values, links, width)
+        return natural_nystrom(rows.features, Y, values, links, width, weights=weights, metric=rows.metric)
 
 
 _DENSE = 400  # rows up to which the matrix itself is faster than products
@@ -284,7 +281,7 @@ class Diffusion(ObjectiveBuilder):
             links = rows.n if full else rows.neighbor_count(self.n_neighbors)
         return Objective(L, degrees, finish=finish, source=DiffusionSource(links, width, scale))
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         """ψ(x) = Σ_j w_j ψ_j / (λ Σ_j w_j) with w_j = k(x, x_j) / q_j^alpha: the step of the walk from the new row."""
         source: DiffusionSource = objective.source
         factors = 1.0 / np.where(np.abs(values) > 1e-12, values, 1.0)

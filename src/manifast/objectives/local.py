@@ -14,6 +14,7 @@ from manifast._progress import stage
 from manifast._rows import Rows, find_bridges, star_graph
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast.extensions import Reconstruction, fit_owned
+from manifast.maps import Predictor
 from manifast.objectives import formulas
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
@@ -95,7 +96,7 @@ class LocalObjective(ObjectiveBuilder):
     def matrix(self, rows: Rows, lists: Array, bridges: Array, d: int) -> Objective:
         """The sum over these neighbourhoods and bridges."""
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         return fit_owned(Reconstruction(min(objective.source, rows.n), self.reg, rows.metric), rows.features, Y)
 
 

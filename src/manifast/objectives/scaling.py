@@ -16,10 +16,10 @@ from manifast._progress import stage
 from manifast._rows import OF_PATHS, Rows, join
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
-from manifast.extensions import KernelRidge, LandmarkIsomap, check_reach, fit_owned, mean_squares, reach_graph
+from manifast.extensions import KernelRidge, check_reach, fit_owned, mean_squares, natural_triangulation, reach_graph
 from manifast.graphs import METRICS, as_radius, distances_of
 from manifast.kernels import neighbor_graph, sq_distances
-from manifast.maps import LinearMap, Triangulation
+from manifast.maps import LinearMap, Predictor, Triangulation
 from manifast.objectives.base import Objective, ObjectiveBuilder
 
 _LARGEST_EXPONENT = 50.0  # of exp(d²/β): beyond, another class is far away, and numbers need not grow
@@ -183,14 +183,14 @@ class Isomap(_OfLandmarks):
         with stage(f"neighbours of {rows.n} rows within {self.radius}"):
             return reach_graph(rows.distances, None, radius), None, radius
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         """Triangulation from the geodesics at hand; Y are the landmarks' rows."""
         source: Geodesics = objective.source
         # All pairs are symmetric to rounding, so that rows serve as columns.
         whole = len(source.landmarks) == rows.n
         to_landmarks = source.lengths if whole else source.lengths.T
-        natural = LandmarkIsomap(source.k, source.radius, rows.metric)
-        return natural._learn(rows.features, to_landmarks, mean_squares(source.between), Y, source.k)
+        squares = mean_squares(source.between)
+        return natural_triangulation(rows.features, to_landmarks, squares, Y, source.k, source.radius, rows.metric)
 
     def place_all(self, natural: Any, objective: Objective) -> Array:
         return np.asarray(natural.place(objective.source.lengths.T))
@@ -226,7 +226,7 @@ class MDS(_OfLandmarks):
         source = LandmarkRows(rows.features, landmarks, squares)
         return classical_scaling(squares, source).replace(lengths=rows.metric != "cosine")
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         """Triangulation (de Silva and Tenenbaum): y = -½ (δ² - mean δ²) · Y (Y'Y)^-1.
 
         With Euclidean distances it is an affine map of the row.
@@ -312,7 +312,7 @@ class ClassIsomap(ObjectiveBuilder):
             geodesics = shortest_paths(graph)
         return classical_scaling(np.square(geodesics))
 
-    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Any:
+    def natural_map(self, rows: Rows, objective: Objective, Y: Array, values: Array) -> Predictor:
         return fit_owned(KernelRidge(), rows.X, Y)
 
 
