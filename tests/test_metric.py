@@ -107,6 +107,16 @@ def tolerance(dtype):
     return {"rtol": 2e-5, "atol": 2e-6} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-12}
 
 
+def test_equal_given_distances_come_in_the_order_of_their_index(rng):
+    D = rng.integers(1, 4, (30, 30)).astype(np.float64)
+    D = np.triu(D, 1) + np.triu(D, 1).T
+    for k in (1, 3, 4, 15, 29):  # few of the columns, and many
+        order = [sorted((row[j], j) for j in range(30) if j != i)[:k] for i, row in enumerate(D)]
+        found = distances_of(D, "precomputed").nearest(k)
+        np.testing.assert_array_equal(found[1], [[j for _, j in each] for each in order])
+        np.testing.assert_array_equal(found[0], [[d for d, _ in each] for each in order])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("metric", METRICS)
 def test_distances_are_those_of_numpy(rng, monkeypatch, metric, dtype):

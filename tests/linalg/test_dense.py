@@ -56,15 +56,16 @@ class TestAgainstNumpy:
         assert_allclose(turned, la.solve_triangular(triangle.T, B), **tolerance)
         assert_array_equal(B, before)
 
-    def test_inverses(self, n, dtype, order):
+    @pytest.mark.parametrize("block", [16, None])
+    def test_inverses(self, n, dtype, order, block):
         A = definite(n, dtype, order)
         L = A.copy(order="K")
         _dense.factor(L, block=16)
         tolerance = {"rtol": 0, "atol": 500 * np.finfo(dtype).eps}
         triangle = L.copy(order="K")
-        _dense.invert_triangle(triangle, block=16)
+        _dense.invert_triangle(triangle, block=block)
         assert_allclose(triangle, np.linalg.inv(np.tril(L).astype(np.float64)), **tolerance)
-        found = _dense.inverse(L, block=16)
+        found = _dense.inverse(L, block=block)
         assert found is L
         assert_array_equal(found, found.T)
         assert_allclose(found, np.linalg.inv(A.astype(np.float64)), **tolerance)
