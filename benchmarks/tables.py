@@ -1,6 +1,6 @@
 """The tables of the documentation, in Markdown, from the JSON files in benchmarks/results.
 
-    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, readme.md
+    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, readme.md; README.md itself
     python benchmarks/tables.py --check    # exit with 1 where a table is not what the files give
 
 Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py) and run this.
@@ -9,6 +9,7 @@ Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ from benchmarks.growth import slope
 from benchmarks.results import FOLDER, read
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "_tables"
+PAPERS = TABLES.parent / "papers" / "results"
+README_FILE = TABLES.parents[1] / "README.md"
 
 PARTS = {
     "dense": "Distances, Gaussian kernels, affine products",
@@ -121,6 +124,32 @@ def readme() -> str:
     return markdown(head, "llrrrr", body)
 
 
+def accuracy() -> str:
+    """Errors of new rows for README, from the repeated tables of the papers: parameters chosen on training rows."""
+    numbers: dict[str, dict[str, dict[str, float]]] = {}
+    for name in ("nsse-table2", "nsse-table3", "summary"):
+        file = PAPERS / f"{name}.json"
+        if file.exists():
+            numbers |= json.loads(file.read_text())["numbers"]["chosen on training data"]["error"]
+    methods = {key: name for key, name in ACCURACY.items() if any(key in row for row in numbers.values())}
+    body = []
+    for data in DATA:
+        if found := numbers.get(data):
+            shown = {key: f"{one['mean']:.1f} ± {one['standard_error']:.1f}" for key, one in found.items()}
+            body.append([data, *(shown.get(key, "") for key in methods)])
+    return markdown(["data", *methods.values()], "l" + "r" * len(methods), body)
+
+
+def in_readme(text: str, tables: dict[str, str]) -> str:
+    """README with its tables as they are made, between the marks `<!-- table: name -->` and `<!-- end -->`."""
+    for name, table in tables.items():
+        mark = f"<!-- table: {name.removesuffix('.md')} -->\n"
+        before, found, rest = text.partition(mark)
+        if found:
+            text = before + mark + table + rest[rest.index("<!-- end -->") :]
+    return text
+
+
 def roofline() -> str:
     """What the machine allows, then each kernel's part of it."""
     content = read(FOLDER / "roofline.json")
@@ -169,6 +198,25 @@ def growth() -> str:
     return "\n\n".join(blocks)
 
 
+# Methods by their short names in the papers' tables, and what README calls them.
+ACCURACY = {
+    "RBFDiscriminantCV": "`RBFDiscriminantCV`",
+    "NSSE": "`NSSECV`",
+    "SUPLAP": "`SupervisedLaplacianEigenmaps`",
+    "LDE": "`LDE`",
+    "LFDA": "`LFDA`",
+    "SVM": "linear SVM",
+    "SVC": "SVC",
+    "NN": "1-NN",
+}
+DATA = (
+    "COIL-20, 7 per class",
+    "COIL-20, 20 per class",
+    "ORL, 5 per class",
+    "Ext. Yale, 10 per class",
+    "MNIST, 20 per class",
+    "digits, 20 per class",
+)
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "peers.md": ("peers.json", peers),
     "readme.md": ("peers.json", readme),
@@ -195,6 +243,11 @@ def main() -> int:
         if not options.check:
             TABLES.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
+    text = in_readme(README_FILE.read_text(), {**made(), "accuracy.md": accuracy() + "\n"})
+    if text != README_FILE.read_text():
+        stale.append(README_FILE.name)
+        if not options.check:
+            README_FILE.write_text(text)
     print(f"{'out of date' if options.check else 'written'}: {', '.join(stale) or 'nothing'}")
     return 1 if options.check and stale else 0
 

@@ -43,6 +43,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "manifast"
 html_static_path = ["_static"]
 html_css_files = ["manifast.css"]
+html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False

@@ -35,6 +35,15 @@ def test_readme_table_has_ten_rows(tables):
     assert tables.readme().count("\n") == 11
 
 
+def test_readme_holds_the_tables_as_they_are_made(tables):
+    page = tables.README_FILE.read_text()
+    assert page.count("\n") <= 120
+    assert tables.readme() in page and tables.accuracy() in page, "run python benchmarks/tables.py"
+    assert tables.accuracy().count("\n") >= 4
+    stale = page.replace("ms |", "s |")
+    assert stale != page and tables.in_readme(stale, {**tables.made(), "accuracy.md": tables.accuracy() + "\n"}) == page
+
+
 def test_peers_say_what_they_need():
     content = json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text())
     assert {"processor", "instruction set", "blas", "numpy", "scikit-learn"} <= set(content["machine"])

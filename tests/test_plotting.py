@@ -77,7 +77,9 @@ def test_names_stand_at_their_classes():
         np.testing.assert_allclose(place, [np.cos(angle), np.sin(angle)], atol=0.06)
     assert ax.get_legend() is None
     assert not plot_embedding(Y, labels, names="none").texts
-    assert len({collection.get_paths()[0].vertices.shape for collection in ax.collections}) == 2  # 8 colours, 2 markers
+    assert len({tuple(collection.get_facecolors()[0]) for collection in ax.collections}) == 10
+    further = plot_embedding(Y, labels + 10 * (digits[:, 20] > 8))  # more classes than colours: two markers
+    assert len({collection.get_paths()[0].vertices.shape for collection in further.collections}) == 2
 
 
 def test_numbers_get_a_scale():

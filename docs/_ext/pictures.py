@@ -52,7 +52,7 @@ def partly_labelled() -> dict[str, Any]:
 
 
 def draw_all(folder: Path) -> None:
-    """Draw what is not there yet."""
+    """Draw what is not there yet, or older than this file."""
     import matplotlib.pyplot as plt
     import numpy as np
     from sklearn.datasets import load_digits
@@ -72,7 +72,7 @@ def draw_all(folder: Path) -> None:
     for models, X, labels, new, shown in jobs:
         for name, model in models.items():
             path = folder / f"{name}.png"
-            if path.exists():
+            if path.exists() and path.stat().st_mtime > Path(__file__).stat().st_mtime:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

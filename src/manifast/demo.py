@@ -77,7 +77,7 @@ def models(d: int) -> list[tuple[str, str, Any]]:
         ("LGRM", "its own kernel ridge", manifast.LGRM(d, n_neighbors=14)),
         ("LPP", "its own projection", manifast.LPP(d, **near, alpha=1.0)),
         ("spectral regression", "its own kernel ridge", manifast.SpectralRegression(d, **near, kernel="rbf")),
-        ("t-SNE (scikit-learn)", "RBF, through OutOfSample", manifast.OutOfSample(tsne)),
+        ("t-SNE (scikit-learn)", "latent variable", manifast.OutOfSample(tsne)),
     ]
     by_labels: list[tuple[str, str, Any]] = [
         ("supervised eigenmaps", "RBF", manifast.SupervisedLaplacianEigenmaps()),

@@ -15,8 +15,11 @@ from manifast._validation import Array, as_matrix
 
 __all__ = ["plot_comparison", "plot_embedding", "plot_objective", "plot_report", "plot_spectrum"]
 
-# Okabe and Ito's colours, which people of all kinds of colour vision tell apart; further classes also change marker.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D1F", "#444444")
+# Okabe and Ito's colours, which people of all kinds of colour vision tell apart, with two more for ten classes; beyond
+# those markers change.
+COLORS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D1F", "#444444", "#6A3D9A", "#A6C800",
+)  # fmt: skip
 MARKERS = "osD^vP*X"
 INK, FAINT = "#333333", "#D8D8D8"
 GOOD, BAD = COLORS[0], COLORS[1]

@@ -119,7 +119,7 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
 
 
 class FisherEmbedding(ClassEmbedding):
-    """Largest ratio of between-class to within-class spread, tr(Y'L_bY) / tr(Y'L_wY) (THEORY eq. 36).
+    """Largest ratio of between-class to within-class spread, tr(Y'L_bY) / tr(Y'L_wY) (THEORY, equation 36).
 
     The ratio is unbounded where L_w vanishes, on vectors that are constant on every class, so it takes a regularisation
     to say what is meant.

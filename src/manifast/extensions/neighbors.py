@@ -130,7 +130,7 @@ class Reconstruction(_OfNeighbors):
 
 
 class Nystrom(_OfNeighbors):
-    """The eigenvector equation of Laplacian eigenmaps, read as a formula for new rows (Bengio et al. 2003, 2004).
+    """The Nyström formula: the eigenvector equation of eigenmaps, read for new rows (Bengio et al. 2003, 2004).
 
     "laplacian": z(x) = Σ_i k(x, x_i) z_i / (d(x) (1 - λ)) with d(x) = Σ_i k(x, x_i), over the nearest training rows, a
     training row at distance 0 left out. Exact for the training rows of a full graph; on a neighbour graph a training

@@ -15,7 +15,7 @@ from manifast.maps import SparseCodeMap, prepared
 
 
 class SparseCode(Extension):
-    """Code a new row by the training rows and take the mean of their embeddings, weighted by the code (SPARSE eq. 9).
+    """Code a new row by the training rows and take the mean of their embeddings, weighted by the code (SPARSE, (9)).
 
     The code is the one of smallest L1 norm, with errors allowed in every feature at the same price; y = Σ_i |a_i| y_i /
     Σ_i |a_i|. A row whose code is empty gets the embedding of its nearest training row.
