@@ -6,6 +6,9 @@ extern const mf_table mf_table_baseline;
 #ifdef MF_BUILD_WIDE
 extern const mf_table mf_table_wide;
 #endif
+#ifdef MF_BUILD_SMALL
+extern const mf_table mf_table_small;
+#endif
 
 #ifdef MF_BUILD_X86
 #include <cpuid.h>
@@ -40,7 +43,7 @@ static const char *why_not_avx512(void) /* and the masks, and both halves of the
 
 static const char *runs_anywhere(void) { return NULL; }
 
-/* Best first. `wide` is for tests: it comes after what runs everywhere, so it is never chosen unasked. */
+/* Best first. `wide` and `small` are for tests: they come after what runs everywhere, so nobody gets them unasked. */
 static const struct {
     const char *name;
     const mf_table *table;
@@ -53,6 +56,9 @@ static const struct {
     {"baseline", &mf_table_baseline, runs_anywhere},
 #ifdef MF_BUILD_WIDE
     {"wide", &mf_table_wide, runs_anywhere},
+#endif
+#ifdef MF_BUILD_SMALL
+    {"small", &mf_table_small, runs_anywhere},
 #endif
 };
 enum { LEVELS = sizeof(levels) / sizeof(levels[0]) };

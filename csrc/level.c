@@ -14,6 +14,7 @@
 extern const mf_table MF_JOIN(mf_table, MF_LEVEL);
 const mf_table MF_JOIN(mf_table, MF_LEVEL) = {
     .level = MF_STRING(MF_LEVEL),
+    .int32_max = MF_LIMIT(INT32_MAX, 1000),
     .sq_distances_f32 = mf_sq_distances_f32,
     .sq_distances_f64 = mf_sq_distances_f64,
     .rbf_apply_f32 = mf_rbf_apply_f32,

@@ -46,6 +46,7 @@ int64_t mf_prepared_bytes(const mf_prepared *operand); /* what it holds beside t
 /* One table per instruction set; suffixes name the dtype. */
 typedef struct mf_table {
     const char *level;
+    int64_t int32_max; /* indices of sparse matrices are int32 below it; less than there could be in `small` */
 
     /* out[i, j] = |x_i - y_j|^2, or exp(-that * inv_sigma2) where inv_sigma2 > 0.
      * y == NULL: y is x, and the result exactly symmetric. */

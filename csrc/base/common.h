@@ -36,6 +36,14 @@ static inline double omp_get_wtime(void) { return (double)clock() / CLOCKS_PER_S
 
 #define MF_ALIGN 64
 
+/* Sizes of blocks, chunks and lists: they change the speed, and bits only where a block is part of the order of a sum.
+ * The level `small`, for tests, has tiny ones: a few rows reach the boundaries that otherwise take thousands. */
+#ifdef MF_SMALL
+#define MF_LIMIT(usual, small) (small)
+#else
+#define MF_LIMIT(usual, small) (usual)
+#endif
+
 static inline int64_t mf_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t mf_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t mf_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -84,7 +92,10 @@ static inline void mf_doze(void)
 }
 
 /* Threads for a loop of about `work` multiply-adds: one where starting a team costs more than it saves. */
-static inline int mf_worth_threads(int64_t work, const mf_run *run) { return work < 200000 ? 1 : run->n_threads; }
+static inline int mf_worth_threads(int64_t work, const mf_run *run)
+{
+    return work < MF_LIMIT(200000, 2000) ? 1 : run->n_threads;
+}
 
 /* Memory aligned to a cache line; NULL when there is none or the size overflows. Freed by mf_release. */
 static inline void *mf_alloc(int64_t count, size_t size)

@@ -50,7 +50,7 @@ static inline ITEM ORDER(pivot)(const ITEM *a, int64_t lo, int64_t hi, int64_t r
 /* Rearranges so that a[rank] is what sorting would put there, with nothing greater before and nothing less after. */
 static inline void ORDER(select)(ITEM *a, int64_t n, int64_t rank)
 {
-    enum { SMALL = 24 };
+    enum { SMALL = MF_LIMIT(24, 5) };
     int64_t lo = 0, hi = n, work = 0;
     while (hi - lo > SMALL) {
         work += hi - lo;
@@ -90,7 +90,7 @@ static inline void ORDER(select)(ITEM *a, int64_t n, int64_t rank)
 /* Halves by selection: the recursion is log2(n) deep whatever the input. */
 static inline void ORDER(sort)(ITEM *a, int64_t n)
 {
-    enum { SMALL = 24 };
+    enum { SMALL = MF_LIMIT(24, 5) };
     while (n > SMALL) {
         ORDER(select)(a, n, n / 2);
         ORDER(sort)(a, n / 2);

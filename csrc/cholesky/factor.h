@@ -19,8 +19,9 @@ enum { TILE_VECTORS = MF_LANES64 == 4 ? 3 : 2, HEIGHT = TILE_VECTORS * MF_LANES6
 
 enum {
     MF_TASK_SHARE = 16,       /* a task has at most this part of the work */
-    MF_LARGE_FRONT = 1000000, /* flops of a front that several threads share, and that checks for Ctrl-C */
-    MF_POLL_FRONTS = 64       /* fronts of a solve between two such checks */
+    /* flops of a front that several threads share, and that checks for Ctrl-C */
+    MF_LARGE_FRONT = MF_LIMIT(1000000, 100),
+    MF_POLL_FRONTS = MF_LIMIT(64, 2)       /* fronts of a solve between two such checks */
 };
 
 struct mf_cholesky {

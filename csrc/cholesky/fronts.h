@@ -10,10 +10,10 @@
 
 /* From so many flops per edge on a dissection, which itself takes time, is tried beside minimum degree; at best it
  * takes this much less. */
-#define MF_DISSECT_FLOPS 1e4
+#define MF_DISSECT_FLOPS MF_LIMIT(1e4, 10.0)
 #define MF_DISSECT_GAIN 3.0
 
-enum { MF_WIDEST_FRONT = 256 }; /* pivots: beyond, the square part of a panel leaves the cache */
+enum { MF_WIDEST_FRONT = MF_LIMIT(256, 7) }; /* pivots: beyond, the square part of a panel leaves the cache */
 
 /* Columns are numbered in elimination order, in which every front's pivots are consecutive and follow those of all
  * fronts below it. Front s has pivots first[s] .. first[s + 1] - 1 and rows rows[begin[s]] .. rows[begin[s + 1] - 1],

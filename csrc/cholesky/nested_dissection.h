@@ -8,7 +8,7 @@
 #include "base/common.h"
 
 enum {
-    MF_SMALLEST_PART = 400, /* nodes: not halved any more */
+    MF_SMALLEST_PART = MF_LIMIT(400, 8), /* nodes: not halved any more */
     MF_SMOOTHINGS = 8,      /* sweeps that turn the distances, full of ties, into a smooth field */
     MF_REFINEMENTS = 6      /* sweeps that make a separator smaller */
 };

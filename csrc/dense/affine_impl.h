@@ -42,7 +42,7 @@ MF_INLINE void NAME(affine_tile)(int rows, int vectors, const REAL *x, int64_t p
 static mf_status NAME(affine)(const REAL *x, int64_t n, int64_t p, const REAL *w, int64_t d, const REAL *b, REAL *out,
                        mf_run *run)
 {
-    enum { BLOCK = 256, WIDEST = 3 };
+    enum { BLOCK = MF_LIMIT(256, 5), WIDEST = 3 };
     if (n == 0 || d == 0) return MF_OK;
     int64_t vectors = mf_ceil_div(d, LANES);
     REAL *packed = mf_alloc(vectors * LANES * p, sizeof(REAL));

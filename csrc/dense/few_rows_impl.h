@@ -11,7 +11,7 @@
 #define FEW_ROWS_MOST 4     /* beyond, tiles are faster */
 #define FEW_ROWS_VECTORS 4 /* with two sums each: what hides the latency of the multiply-add */
 #define FEW_ROWS_GROUP (FEW_ROWS_VECTORS * LANES)
-#define FEW_ROWS_BLOCK 192 /* rows of one task, a multiple of every group */
+#define FEW_ROWS_BLOCK MF_LIMIT(192, 48) /* rows of one task, a multiple of every group */
 
 /* The few rows: shifted, packed as for the tile, with their norms. */
 typedef struct {

@@ -130,7 +130,8 @@ static mf_status NAME(rbf_apply_many)(const NAME(rbf_map) *s, const REAL *x, int
     const NAME(packed) *c = &s->centers;
     int64_t m = c->m, p = c->p, d = s->d;
     /* Samples per task: they rest in L3 while blocks of centers pass through L2. */
-    int64_t block = mf_min(mf_min(NAME(chunk_columns)(p) / 2, 256), mf_round_up(mf_ceil_div(n, run->n_threads), NR));
+    int64_t most = mf_min(NAME(chunk_columns)(p) / 2, MF_LIMIT(256, NR));
+    int64_t block = mf_min(most, mf_round_up(mf_ceil_div(n, run->n_threads), NR));
     block = mf_round_up(block, NR);
     int64_t step = mf_min(NAME(block_rows)(p), CENTER_BLOCK), tasks = mf_ceil_div(n, block);
     int no_memory = 0;

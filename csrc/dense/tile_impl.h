@@ -20,7 +20,7 @@
 #define NR (2 * LANES)
 /* Features per pass: beyond it partial sums rest in memory, at full precision. Found on a 512 KB L2: one pass is
  * faster than several up to here. */
-#define PANEL_STEP ((int64_t)(8192 / sizeof(REAL)))
+#define PANEL_STEP ((int64_t)(MF_LIMIT(8192, 64) / sizeof(REAL)))
 
 typedef struct {
     V c[MR][2];
@@ -152,18 +152,18 @@ static void NAME(pack_columns)(const REAL *y, int64_t rows, int64_t p, const REA
 static int64_t NAME(block_rows)(int64_t p)
 {
     int64_t fit = (int64_t)(192 * 1024 / sizeof(REAL)) / mf_min(p, PANEL_STEP);
-    return mf_max(1, mf_min(fit, 96) / MR) * MR;
+    return mf_max(1, mf_min(fit, MF_LIMIT(96, 12)) / MR) * MR;
 }
 
 /* Columns per chunk: about 4 MB of them, which rest in L3 while blocks of rows pass. */
 static int64_t NAME(chunk_columns)(int64_t p)
 {
     int64_t fit = (int64_t)(4 * 1024 * 1024 / sizeof(REAL)) / p;
-    return mf_max(8, mf_min(fit, 4096) / NR) * NR;
+    return mf_max(MF_LIMIT(8, 4), mf_min(fit, MF_LIMIT(4096, 64)) / NR) * NR;
 }
 
 /* Columns that are swept together when p needs several passes. */
-#define SWEEP_PANELS 16
+#define SWEEP_PANELS MF_LIMIT(16, 2)
 
 typedef void NAME(tile_done)(void *context, int64_t row, int64_t column, NAME(acc) *t);
 

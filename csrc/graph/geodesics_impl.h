@@ -5,7 +5,8 @@
  * Template. Needs: base/dtype_impl.h. */
 
 #undef GEODESIC_PART
-#define GEODESIC_PART 512 /* columns at a time: a page of each row, and parts of all rows in reach of the cache */
+/* Columns at a time: a page of each row, and parts of all rows in reach of the cache. */
+#define GEODESIC_PART MF_LIMIT(512, 8)
 
 /* Four vectors of doubles. */
 MF_INLINE void NAME(geodesic_load)(const REAL *from, vf64 *to)
@@ -51,7 +52,7 @@ MF_INLINE void NAME(geodesic_part)(const double *distances, const int64_t *neigh
 static mf_status NAME(geodesic_rows)(const double *distances, const int64_t *neighbors, int64_t m, int64_t k,
                                      const REAL *geodesics, int64_t columns, int narrow, void *out, mf_run *run)
 {
-    enum { BLOCK = 64 };
+    enum { BLOCK = MF_LIMIT(64, 3) };
 #pragma omp parallel for schedule(static) num_threads(run->n_threads)
     for (int64_t block = 0; block < mf_ceil_div(m, BLOCK); block++) {
         if (mf_poll(run)) continue;
@@ -76,7 +77,7 @@ static mf_status NAME(landmark_map)(const double *distances, const int64_t *neig
                                     const double *projection, int64_t d, const double *offset, double *out,
                                     mf_run *run)
 {
-    enum { LARGEST = 1024, DOUBLES = MF_VBYTES / (int)sizeof(double) };
+    enum { LARGEST = MF_LIMIT(1024, 2), DOUBLES = MF_VBYTES / (int)sizeof(double) };
     int64_t padded = mf_round_up(columns, DOUBLES), block_rows = mf_min(LARGEST, mf_ceil_div(m, run->n_threads));
     double *transposed = mf_alloc(d * padded, sizeof(double)); /* projection by output; zeros at the end */
     int starved = !transposed;

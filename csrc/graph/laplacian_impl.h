@@ -11,7 +11,7 @@
 static int INAME(laplacian_mirrors)(int64_t n, const INDEX *indptr, const INDEX *columns, const REAL *weights,
                                     INDEX *next, int64_t low, int64_t high, mf_run *run)
 {
-    enum { BLOCK = 16384, AHEAD = 4 };
+    enum { BLOCK = MF_LIMIT(16384, 5), AHEAD = 4 };
     INDEX entries = indptr[n];
     int uneven = 0;
     for (int64_t i = low; i < n && !uneven; i++) {
@@ -57,7 +57,7 @@ static mf_status INAME(laplacian_begin)(int64_t n, int64_t entries, const INDEX 
                                         const REAL *weights, double *degrees, INDEX *out_indptr, int *flaws,
                                         mf_run *run)
 {
-    enum { BLOCK = 1024 };
+    enum { BLOCK = MF_LIMIT(1024, 3) };
     int found = indptr[0] != 0 || indptr[n] > entries ? MF_BAD_STRUCTURE : 0;
     for (int64_t i = 0; i < n; i++) found |= indptr[i] > indptr[i + 1] ? MF_BAD_STRUCTURE : 0;
     if (found) {
@@ -132,7 +132,7 @@ static mf_status INAME(laplacian_fill)(int64_t n, const INDEX *indptr, const IND
                                        const double *degrees, const INDEX *out_indptr, mf_normalization normalization,
                                        INDEX *out_columns, REAL *out, mf_run *run)
 {
-    enum { BLOCK = 1024 };
+    enum { BLOCK = MF_LIMIT(1024, 3) };
     double *scale = normalization == MF_SYMMETRIC ? mf_alloc(n, sizeof(double)) : NULL;
     if (normalization == MF_SYMMETRIC && !scale) return MF_NO_MEMORY;
 #pragma omp parallel num_threads(run->n_threads)

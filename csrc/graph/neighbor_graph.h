@@ -8,7 +8,8 @@
 /* Lists begin at a cache line, or two to a line: the search in another list costs one miss for k < 16. They are whole
  * vectors. */
 #define GRAPH_STRIDE(k) ((k) < 8 && MF_LANES32 <= 8 ? 8 : mf_round_up((k) + 1, 16))
-#define GRAPH_MOST_SLOTS 16 /* parts that are transposed side by side, each with n counts of its own */
+#define GRAPH_BYTE_SLOTS MF_LIMIT(256, 32) /* at least the 32 that are sorted by counting */
+#define GRAPH_MOST_SLOTS MF_LIMIT(16, 2) /* parts that are transposed side by side, each with n counts of its own */
 
 /* Who lists an edge of a list: this side only; both, ours no longer than theirs; both, and theirs is shorter. */
 enum { GRAPH_OURS = 0, GRAPH_BOTH = 1, GRAPH_THEIRS = 2 };
@@ -18,7 +19,7 @@ struct mf_graph {
     int mutual, wide, uneven;  /* uneven: some edge has two distances */
     const void *distances;     /* as given, n x k */
     void *columns;             /* n lists, `stride` apart, sorted, ended by a mark */
-    void *slots;               /* n x k: where each entry's distance is among those given; bytes for k <= 256 */
+    void *slots;               /* n x k: where each entry's distance is among those given; bytes for few of them */
     uint8_t *sides;            /* n x k: who lists the entry */
     void *transposed;          /* of row i from starts[i] on, the last one a mark */
     int64_t *starts, *rows;    /* rows: where each row of the graph begins */
@@ -26,7 +27,7 @@ struct mf_graph {
 
 static inline int64_t mf_graph_slot(const mf_graph *g, int64_t entry)
 {
-    return g->k <= 256 ? ((const uint8_t *)g->slots)[entry] : ((const uint32_t *)g->slots)[entry];
+    return g->k <= GRAPH_BYTE_SLOTS ? ((const uint8_t *)g->slots)[entry] : ((const uint32_t *)g->slots)[entry];
 }
 
 static void mf_graph_free(mf_graph *g)

@@ -98,7 +98,7 @@ static int INAME(graph_list)(const mf_graph *g, const int64_t *neighbors, int64_
             length--;
         }
         columns[length] = column;
-        if (k <= 256) slots[length] = (uint8_t)slot;
+        if (k <= GRAPH_BYTE_SLOTS) slots[length] = (uint8_t)slot;
         else ((uint32_t *)g->slots)[row * k + length] = (uint32_t)slot;
         length++;
     }
@@ -171,7 +171,7 @@ static void INAME(graph_weights)(REAL *values, int64_t count, mf_weights weights
 static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighbors, mf_graph *g, int64_t *bad,
                                     mf_run *run)
 {
-    enum { BLOCK = 256, AHEAD = 4 };
+    enum { BLOCK = MF_LIMIT(256, 3), AHEAD = 4 };
     int64_t n = g->n, k = g->k, stride = g->stride = GRAPH_STRIDE(k), total = 0, first_bad = INT64_MAX;
     int64_t slots = mf_min(run->n_threads, GRAPH_MOST_SLOTS);
     int64_t ends[GRAPH_MOST_SLOTS];
@@ -182,7 +182,7 @@ static mf_status INAME(graph_begin)(const REAL *distances, const int64_t *neighb
     INAME(single) *singles = mf_alloc(n * k + 1, sizeof(*singles)); /* mostly never touched */
     INAME(entry) *transposed = NULL;
     g->distances = distances;
-    g->slots = mf_alloc(n * k, k <= 256 ? 1 : sizeof(uint32_t));
+    g->slots = mf_alloc(n * k, k <= GRAPH_BYTE_SLOTS ? 1 : sizeof(uint32_t));
     int no_memory = !singles || !columns || !counts || !g->slots || !sides || !starts || !rows, mutual = g->mutual;
     *bad = -1;
     if (no_memory) goto done;
@@ -341,7 +341,7 @@ MF_INLINE void INAME(graph_row)(const mf_graph *g, int64_t row, int mutual, int 
 static mf_status INAME(graph_fill)(const mf_graph *g, mf_weights weights, REAL beta, INDEX *indptr, INDEX *columns,
                                    REAL *values, mf_run *run)
 {
-    enum { BLOCK = 256 };
+    enum { BLOCK = MF_LIMIT(256, 3) };
     int64_t n = g->n;
     const int64_t *rows = g->rows;
     indptr[0] = 0;

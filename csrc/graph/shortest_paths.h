@@ -19,7 +19,7 @@ enum { PATH_LANES = 16, PATH_VECTORS = PATH_LANES * (int)sizeof(double) / MF_VBY
 enum {
     PATH_WORTH = 3,   /* fewer sources than this are searched one by one */
     PATH_LIMIT = 12,  /* relaxations of all edges of a full batch that cost as much as its searches one by one */
-    PATH_SETTLE = 64, /* nodes swept before changes behind the sweep are followed up */
+    PATH_SETTLE = MF_LIMIT(64, 2), /* nodes swept before changes behind the sweep are followed up */
     PATH_REACH = 8,   /* nodes visited per lane, and per node that each source stands for, to find a batch */
     PATH_TURN = 8     /* nodes whose lanes are written to the rows of the result at a time: a cache line of each */
 };

@@ -267,7 +267,7 @@ DEFINE_STAGE(double, f64)
  * team shares the points of each row. */
 static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
 {
-    enum { PART = 512 };
+    enum { PART = MF_LIMIT(512, 4) };
     int no_memory = 0;
     mf_pair *list = mf_alloc(run->n_threads * s->k, sizeof(*list)); /* each thread's nearest */
     int64_t *counts = mf_alloc(run->n_threads, sizeof(*counts));
@@ -317,10 +317,11 @@ static int NAME(scan_open)(const NAME(search) *s, mf_run *run)
 /* The stages that screen: they leave open what they could not prove. */
 static int NAME(screen)(NAME(search) *s, mf_run *run)
 {
-    enum { SELF_LIST_BYTES = 1 << 30, ROUND_BYTES = 64 << 20 }; /* memory for lists, and for one round of queries */
+    /* Memory for lists, and for one round of queries. */
+    enum { SELF_LIST_BYTES = MF_LIMIT(1 << 30, 1 << 16), ROUND_BYTES = MF_LIMIT(64 << 20, 1 << 14) };
     int no_memory = 0;
     int64_t n = s->n, m = s->m, p = s->p, keep = mf_min(s->k + 4 + s->k / 8, n), keep_more = mf_min(2 * s->k + 64, n);
-    int64_t round = mf_max(256, ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
+    int64_t round = mf_max(MF_LIMIT(256, 48), ROUND_BYTES / mf_max((keep_more * 2 + 32) * 12, p * (int64_t)sizeof(REAL)));
     round = mf_min(round, m);
     REAL *gathered = NULL;
     double *shift = s->shift ? NULL : mf_alloc(p, sizeof(double));

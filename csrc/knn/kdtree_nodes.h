@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 #define KD_LEAF 16   /* fastest of 8, 16, 32 for p = 2 to 10; a group's survivors fit a bit mask */
-#define KD_SORTED 48 /* longest list of neighbours kept sorted; longer ones are reservoirs of twice the length */
+/* Longest list of neighbours kept sorted; longer ones are reservoirs of twice the length. */
+#define KD_SORTED MF_LIMIT(48, 6)
 #define KD_DEPTH 64
 #define KD_ALONE(p) ((p) <= 3 ? 1 : 4) /* points per query from which on queries go alone: measured with k = 3, 10 */
 

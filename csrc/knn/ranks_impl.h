@@ -18,7 +18,8 @@
 #undef RANK_BANKS
 #define RANK_BANKS MF_LANES32
 #undef RANK_FEW
-#define RANK_FEW 128 /* up to so many targets are compared with every distance: 100 take half the time of a table */
+/* Up to so many targets are compared with every distance: 100 take half the time of a table. */
+#define RANK_FEW MF_LIMIT(128, 4)
 
 typedef struct {
     float limit, base, steps; /* beyond `limit` lies no target; the cell of a is (a - base) * steps */

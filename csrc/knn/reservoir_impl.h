@@ -6,7 +6,7 @@
  * Template. Needs: base/dtype_impl.h. */
 
 #undef SORTED_UP_TO
-#define SORTED_UP_TO 128 /* above it, shifting a sorted list costs more than quickselect */
+#define SORTED_UP_TO MF_LIMIT(128, 16) /* above it, shifting a sorted list costs more than quickselect */
 
 typedef struct {
     REAL *distance;  /* rows of `stride`, entry 0 at `offset` */

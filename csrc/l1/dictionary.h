@@ -50,7 +50,7 @@ static void l1_release_shared(mf_prepared *self)
 static mf_status l1_open(l1_shared *c, const double *d64, const float *d32, int64_t atoms, int64_t p, int64_t samples,
                          mf_run *run)
 {
-    enum { HEAD_SAMPLES = 16, HEAD_ATOMS = 256, HEAD_FEATURES = 32 };
+    enum { HEAD_SAMPLES = MF_LIMIT(16, 2), HEAD_ATOMS = MF_LIMIT(256, 8), HEAD_FEATURES = MF_LIMIT(32, 4) };
     *c = (l1_shared){.prepared = {l1_release_shared, 0}, .atoms = atoms, .padded = mf_round_up(atoms, 16), .p = p,
                      .ld = mf_round_up(p, L1_PAIR64), .ldf = mf_round_up(p, L1_PAIR32)};
     int64_t ld = c->ld, ldf = c->ldf;

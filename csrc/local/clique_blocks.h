@@ -102,7 +102,7 @@ static int clique_blocks_workspace(const mf_blocks *b, mf_cell **cells, int64_t 
 /* From members to the rows of the matrix. *bad is the first clique that names a point twice, or -1. */
 static mf_status clique_blocks_count(mf_blocks *b, int64_t *bad, mf_run *run)
 {
-    enum { BLOCK = 64, POLL = 1 << 16 };
+    enum { BLOCK = MF_LIMIT(64, 3), POLL = MF_LIMIT(1 << 16, 4) };
     int64_t n = b->n, width = b->width, *next = b->rows, *starts = b->starts;
     int no_memory = 0;
     *bad = -1;
@@ -156,7 +156,7 @@ static mf_status clique_blocks_count(mf_blocks *b, int64_t *bad, mf_run *run)
 static mf_status mf_blocks_fill(const mf_blocks *b, int wide, void *indptr, void *out_columns,
                                 double *values, mf_run *run)
 {
-    enum { BLOCK = 64, FEW = 128 };
+    enum { BLOCK = MF_LIMIT(64, 3), FEW = MF_LIMIT(128, 12) };
     int64_t n = b->n;
     int no_memory = 0;
 #define PUT(array, at, value)                                                                                        \

@@ -29,7 +29,7 @@ static mf_status NAME(modified_begin)(const REAL *x, int64_t n, int64_t p, const
                                       const int64_t *centers, int64_t count, int64_t k, int64_t dim, double reg,
                                       double tol, mf_blocks **blocks, int64_t *entries, int64_t *bad, mf_run *run)
 {
-    enum { PIECE = 64 };
+    enum { PIECE = MF_LIMIT(64, 2) };
     int64_t vectors = mf_min(k, p), size = (MODIFIED_ROWS + vectors) * (k + 1);
     mf_status status = clique_blocks_new(n, count, k + 1, MODIFIED_ROWS + vectors, blocks);
     mf_blocks *b = *blocks;

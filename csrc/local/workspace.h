@@ -9,7 +9,7 @@
 /* Squared singular values up to this share of the largest count as 0: they come from a Gram matrix, whose rounding is
  * of that size. */
 #define LOCAL_NULL 1e-13
-#define LOCAL_CACHE (24 << 10) /* bytes of differences to hold at once */
+#define LOCAL_CACHE MF_LIMIT(24 << 10, 1 << 10) /* bytes of differences to hold at once */
 
 /* What one thread works in. z: differences, rows padded with zeros to whole tiles. */
 typedef struct {
@@ -51,7 +51,7 @@ static int local_open(local_space *s, int64_t k, int64_t p, int64_t count, int64
 static int64_t local_piece(int64_t k, int64_t p)
 {
     double operations = (double)k * (double)k * (double)(k + p);
-    return (int64_t)fmax(1, fmin(64, 200000 / operations));
+    return (int64_t)fmax(1, fmin(64, MF_LIMIT(200000, 1) / operations));
 }
 
 #endif

@@ -18,7 +18,8 @@
 #define MF_FILL 3.0         /* coarse levels may have this many times the entries of the finest */
 #define MF_SPREAD 4.0       /* the smoother works on the upper 3/4 of the spectrum */
 #define MF_BOTTOM_SPREAD 40 /* and more widely where the hierarchy ends early */
-enum { MF_MOST_LEVELS = 32, MF_DENSE_LEVEL = 96, MF_POWER_STEPS = 6, MF_SMOOTHING = 2, MF_BOTTOM_STEPS = 10 };
+enum { MF_MOST_LEVELS = 32, MF_DENSE_LEVEL = MF_LIMIT(96, 12), MF_POWER_STEPS = 6 };
+enum { MF_SMOOTHING = 2, MF_BOTTOM_STEPS = 10 };
 
 typedef struct mf_level {
     int64_t n;

@@ -49,7 +49,7 @@ MF_INLINE void NAME(spmm_row)(const NAME(spmm_args) *a, int64_t i, int64_t offse
 
 MF_INLINE void NAME(spmm_as)(const NAME(spmm_args) *a, mf_spmm_use use, mf_run *run)
 {
-    enum { BLOCK = 512 };
+    enum { BLOCK = MF_LIMIT(512, 3) };
     int threads = mf_worth_threads(a->start[a->n] * a->width, run);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int64_t block = 0; block < mf_ceil_div(a->n, BLOCK); block++) {
@@ -78,7 +78,7 @@ static void NAME(spmm)(const NAME(spmm_args) *a, mf_spmm_use use, mf_run *run)
 static void NAME(sparse_apply)(int64_t n, const int64_t *start, const int32_t *column, const REAL *value, const REAL *x,
                                int64_t width, int add, REAL *out, mf_run *run)
 {
-    enum { BLOCK = 512 };
+    enum { BLOCK = MF_LIMIT(512, 3) };
     int threads = mf_worth_threads(start[n] * width, run);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int64_t block = 0; block < mf_ceil_div(n, BLOCK); block++) {

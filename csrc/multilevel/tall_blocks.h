@@ -9,7 +9,7 @@
 #include "base/simd.h"
 #include "multilevel/quads.h"
 
-enum { MF_CHUNK = 2048, MF_PANEL = 128 };
+enum { MF_CHUNK = MF_LIMIT(2048, 10), MF_PANEL = MF_LIMIT(128, 4) };
 
 /* One panel of rows, side by side: the given blocks, `total` columns in all. */
 static void mf_tall_pack(const double *const *parts, const int64_t *widths, int count, int64_t total,

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._core import affine as _affine
+from manifast._core import dispatch
 from manifast._core import distances as _distances
 from manifast._core import knn as _knn
 from manifast._core import rbf as _rbf
@@ -245,8 +246,8 @@ def l1_codes(
         if dictionary is None:
             dictionary = Dictionary(contiguous(d), n, threads)
         indptr, indices, values, status = dictionary.code(x, lam, tolerance, skip, e, threads)
-    if max(len(values), atoms) < 2**31:
-        indptr, indices = indptr.astype(np.int32), indices.astype(np.int32)
+    index = index_dtype(max(len(values), atoms))
+    indptr, indices = indptr.astype(index, copy=False), indices.astype(index, copy=False)
     with np.errstate(over="ignore"):
         values = values.astype(x.dtype, copy=False)
     if not np.isfinite(values).all():
@@ -272,8 +273,12 @@ def l1_codes(
     return codes, e
 
 
-INT32_MAX = 2**31 - 1
 BAD_STRUCTURE, BAD_WEIGHT, NOT_SYMMETRIC = 1, 2, 4  # mf_flaw
+
+
+def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
+    """What the indices of a sparse matrix take: int32 wherever so many fit."""
+    return np.int32 if count < dispatch.int32_max() else np.int64
 
 
 def as_graph(value: Any, name: str) -> sp.csr_array:
@@ -302,7 +307,7 @@ def csr_parts(value: Any) -> tuple[Array, Array, Array] | None:
     if indptr.dtype != np.int32 or columns.dtype != np.int32 or values.dtype not in (np.float32, np.float64):
         return None
     n, entries = len(indptr) - 1, len(values)
-    fits = n == value.shape[0] and len(columns) == entries and n + entries < INT32_MAX
+    fits = n == value.shape[0] and len(columns) == entries and index_dtype(n + entries) is np.int32
     return (indptr, columns, values) if fits and n and entries else None
 
 

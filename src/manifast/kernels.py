@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from manifast._clusters import all_neighbors, few_rows
 from manifast._core import graph as _graph
 from manifast._kernels import (
-    INT32_MAX,
     NOT_SYMMETRIC,
     as_graph,
     csr,
@@ -24,6 +23,7 @@ from manifast._kernels import (
     describe,
     distances_between,
     explain_flaws,
+    index_dtype,
     l1_codes,
     rbf_product,
     search,
@@ -401,7 +401,7 @@ def neighbor_graph(
     else:
         width = 1.0
     n, k = d.shape
-    wide = n >= INT32_MAX or 2 * n * k >= INT32_MAX
+    wide = index_dtype(max(n, 2 * n * k)) is np.int64
     with kernel_threads(team(n_threads, 100 * n * k)) as threads:
         made = _graph.neighbor_graph(
             d,
@@ -467,8 +467,8 @@ def laplacian(W: Any, *, normalization: str | None = None, n_threads: int | None
             if n == 0 or graph.nnz == 0:
                 zeros = np.zeros(n, dtype=graph.dtype)
                 return csr((np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), zeros), n), zeros.copy()
-            small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
-            indptr, columns = (contiguous(a, small) for a in (graph.indptr, graph.indices))
+            index = index_dtype(n + graph.nnz)
+            indptr, columns = (contiguous(a, index) for a in (graph.indptr, graph.indices))
             values = contiguous(graph.data)
             made = _graph.laplacian(indptr, columns, values, kind, 0, threads)
             if isinstance(made, int):

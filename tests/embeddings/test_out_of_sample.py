@@ -42,7 +42,7 @@ def split():
     "embedder",
     [
         SpectralEmbedding(3, random_state=0),
-        MDS(3, random_state=0, n_init=1, max_iter=20, init="random"),
+        MDS(3, random_state=0, n_init=1, max_iter=20),  # `init` is younger than the lowest scikit-learn
         TSNE(2, random_state=0, max_iter=250, init="pca"),
         manifast.Isomap(3),
     ],

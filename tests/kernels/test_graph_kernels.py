@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import laplacian as csgraph_laplacian
 
 from manifast._core import graph as core
+from manifast._kernels import index_dtype
 from manifast.kernels import laplacian, neighbor_graph
 
 DTYPES = [np.float32, np.float64]
@@ -53,7 +54,7 @@ def check(G, distances, indices, weights, beta, mode):
     n = len(distances)
     pattern, w = dense_graph(distances, indices, weights, beta, mode)
     assert isinstance(G, sp.csr_array) and G.shape == (n, n) and G.dtype == distances.dtype
-    assert G.indices.dtype == G.indptr.dtype == np.int32
+    assert G.indices.dtype == G.indptr.dtype == index_dtype(2 * np.size(distances))
     rows, columns = np.nonzero(pattern)  # row by row, columns ascending
     np.testing.assert_array_equal(G.indices, columns)
     np.testing.assert_array_equal(G.indptr, np.concatenate([[0], np.cumsum(pattern.sum(axis=1))]))

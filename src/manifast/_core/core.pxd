@@ -45,6 +45,7 @@ cdef extern from "manifast.h" nogil:
 
     ctypedef struct mf_table:
         const char *level
+        int64_t int32_max
         mf_status (*sq_distances_f32)(const float *x, int64_t n, const float *y, int64_t m, int64_t p,
                                       float inv_sigma2, float *out, mf_run *run) noexcept nogil
         mf_status (*sq_distances_f64)(const double *x, int64_t n, const double *y, int64_t m, int64_t p,

@@ -181,6 +181,11 @@ def level():
     return _table.level.decode()
 
 
+def int32_max():
+    """Indices of sparse matrices are int32 for fewer rows and entries: 2^31 - 1, and less in the level `small`."""
+    return table().int32_max
+
+
 def use(str name):
     """Use another instruction set from now on; "auto" is the best one."""
     global _table

@@ -67,7 +67,7 @@ def reconstruct(const real[:, ::1] x, const real[:, ::1] y, const real[:, ::1] q
 
 cdef _fill(const mf_table *kernels, const mf_blocks *blocks, int64_t n, int64_t entries, mf_run *run):
     cdef mf_status status
-    cdef bint wide = n >= 2**31 - 1 or entries >= 2**31 - 1
+    cdef bint wide = n >= kernels.int32_max or entries >= kernels.int32_max
     index = np.int64 if wide else np.int32
     indptr, columns, values = np.empty(n + 1, index), np.empty(entries, index), np.empty(entries)
     cdef void *to_indptr = _address(indptr)

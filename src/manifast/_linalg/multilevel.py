@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from manifast._core import multilevel as _core
-from manifast._kernels import INT32_MAX, NOT_SYMMETRIC, as_graph, explain_flaws
+from manifast._kernels import NOT_SYMMETRIC, as_graph, explain_flaws, index_dtype
 from manifast._progress import log
 from manifast._threads import kernel_threads
 from manifast._validation import Array, as_count, as_positive, contiguous
@@ -115,8 +115,8 @@ def laplacian_eigenvectors(
 def hierarchy_of(graph: sp.csr_array, threads: int) -> _core.Multilevel:
     """The hierarchy of a graph that is fit for one."""
     n = graph.shape[0]
-    small = np.int32 if n + graph.nnz < INT32_MAX else np.int64
-    indptr, columns = (np.ascontiguousarray(a, dtype=small) for a in (graph.indptr, graph.indices))
+    index = index_dtype(n + graph.nnz)
+    indptr, columns = (np.ascontiguousarray(a, dtype=index) for a in (graph.indptr, graph.indices))
     weights = contiguous(graph.data, np.float64)
     if weights.size:
         flaws = _core.flaws(indptr, columns, weights, threads)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manifast._kernels import csr
+from manifast._kernels import csr, index_dtype
 from manifast._validation import Array, as_matrix
 from manifast.graphs.components import connect_components
 from manifast.graphs.distances import heat_width
@@ -121,7 +121,7 @@ def _from_blocks(n: int, groups: Sequence[tuple[Array, Array, Array | None]], dt
     for rows, columns, _ in groups:
         counts[rows] = len(columns) - int(len(columns) > 0 and rows[0] in columns)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    small = np.int32 if max(n, int(indptr[-1])) < 2**31 else np.int64
+    small = index_dtype(max(n, int(indptr[-1])))
     indices, data = np.empty(indptr[-1], dtype=small), np.ones(indptr[-1], dtype=dtype)
     for rows, columns, block in groups:
         for at, row in enumerate(rows):
