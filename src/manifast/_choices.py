@@ -86,17 +86,18 @@ class WeightSearch:
     n_repeats: Any
     random_state: Any
 
-    def _grids(self) -> dict[str, list[float]]:
-        return {name: check_grid(getattr(self, name), name) for name in self._defaults}
+    def _plan(self, labels: Labels) -> tuple[dict[str, list[float]], list[Hidden]]:
+        """Candidates of the weights, and the labels to hide: all that can be refused before any work."""
+        grids = {name: check_grid(getattr(self, name), name) for name in self._defaults}
+        return grids, hide_labels(labels, self.cv, self.n_repeats, self.random_state)
 
     def _choose(
-        self, labels: Labels, grids: dict[str, list[float]], tried: Callable[[list[Hidden]], Tried]
+        self, grids: dict[str, list[float]], hidden: list[Hidden], tried: Callable[[], Tried]
     ) -> dict[str, float]:
         """The pair of weights that finds the most hidden labels; the defaults where no label can be hidden.
 
         `tried` gives every pair of weights of the grids once, in any order.
         """
-        hidden = hide_labels(labels, self.cv, self.n_repeats, self.random_state)
         if not hidden:
             self.best_params_, self.best_score_, self.cv_results_ = dict(self._defaults), np.nan, {}
             warn(
@@ -109,7 +110,7 @@ class WeightSearch:
         report, steps = Progress("choices of weights", total), Steps("choices of weights", total)
         with warnings.catch_warnings(), stage(f"validation of {total} choices of weights"):
             warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
-            for weights, found in tried(hidden):
+            for weights, found in tried():
                 scores[weights] = found / count
                 if stages():
                     report(len(scores), f", best score {max(scores.values()):.4f}")

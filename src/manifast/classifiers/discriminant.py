@@ -32,7 +32,7 @@ _WIDTHS = tuple(np.geomspace(0.3, 6.0, 10))  # a finer grid chooses no better
 _LEAST_MEMBERS = 5  # rows that every class needs for a covariance of the left-out outputs
 _FOLDS = 5
 _FEW_ROWS = 100
-_CLEAR = 1.0  # errors by which one metric is clearly better, in roots of the errors of both: about what chance explains
+_CLEAR = 1.0  # errors by which one metric is clearly better than the other, in roots of the errors of both
 _LEAST_RIDGE = 1e-10  # in folds, where Ψ may be singular without one
 _SHRINKAGE = 1e-3  # share of the mean variance that is added to the covariance; 1e-10 to 1e-2 differ little on images
 
@@ -283,9 +283,9 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
 
     `RBFDiscriminant` that chooses the metric in folds, and between the Gaussian rule and the nearest one-hot label by
     cross-validation of the left-out outputs. Where the folds do not tell the metrics apart, both interpolate the labels
-    and their scores are added, which is often better than either. Its decisions are those of 1-NN in an embedding: `embedding_` puts every
-    training row at the centre of its class, and `transform` new rows where their outputs are, in coordinates in which
-    the covariance S of left-out outputs F_loo is the identity: y = S^(-1/2) f(x).
+    and their scores are added, which is often better than either. Its decisions are those of 1-NN in an embedding:
+    `embedding_` puts every training row at the centre of its class, and `transform` new rows where their outputs are,
+    in coordinates in which the covariance S of left-out outputs F_loo is the identity: y = S^(-1/2) f(x).
 
     Parameters
     ----------

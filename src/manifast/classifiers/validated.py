@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 
-from manifast._choices import WEIGHTS, Hidden, Tried, WeightSearch, defaults_of
+from manifast._choices import WEIGHTS, Tried, WeightSearch, defaults_of
 from manifast._gram import Kernel
 from manifast._labels import Labels
 from manifast._linalg.condensed import by_product, mean_degree, regressions_on, shifted
@@ -106,10 +106,10 @@ class LapRLSCV(WeightSearch, LapRLS):
         self.random_state = random_state
 
     def _propagate(self, X: Array, labels: Labels) -> Array:
-        grids = self._grids()
+        grids, hidden = self._plan(labels)
         W, kernel = self._graph_and_kernel(X)
 
-        def tried(hidden: list[Hidden]) -> Tried:
+        def tried() -> Tried:
             F = X - X.mean(axis=0, dtype=np.float64) if kernel is None else root_of(kernel.matrix(X))[0]
             gram = SmoothGram(F, laplacian_of(W), labels.labelled)
             codes = labels.codes[labels.labelled]
@@ -119,7 +119,7 @@ class LapRLSCV(WeightSearch, LapRLS):
                     G = gram(gamma_I, ridge)
                     yield (gamma_A, gamma_I), sum(predicted(G, codes, *part, bias=kernel is None) for part in hidden)
 
-        return self._fit_map(X, labels, W, kernel, **self._choose(labels, grids, tried))
+        return self._fit_map(X, labels, W, kernel, **self._choose(grids, hidden, tried))
 
 
 def predicted(G: Array, codes: Array, known: Array, hidden: Array, bias: bool) -> int:
@@ -222,11 +222,11 @@ class FMECV(WeightSearch, FME):
         self.random_state = random_state
 
     def _propagate(self, X: Array, labels: Labels) -> Array:
-        grids = self._grids()
+        grids, hidden = self._plan(labels)
         weight = as_positive(self.label_weight, "label_weight")
         W, kernel = self._graph_and_kernel(X)
 
-        def tried(hidden: list[Hidden]) -> Tried:
+        def tried() -> Tried:
             L, rows = laplacian_of(W), labels.labelled
             shift, codes = mean_degree(L), labels.codes[rows]
             S = shifted(L, rows, np.ones(len(rows)), shift)
@@ -236,7 +236,7 @@ class FMECV(WeightSearch, FME):
                     found = (propagated(block, image, shift, weight, codes, *part) for part in hidden)
                     yield pair, sum(found)
 
-        return self._fit_map(X, labels, W, kernel, weight=weight, **self._choose(labels, grids, tried))
+        return self._fit_map(X, labels, W, kernel, weight=weight, **self._choose(grids, hidden, tried))
 
     def _groups(self, X: Array, kernel: Kernel | None, grids: dict[str, list[float]]) -> Any:
         """The weight of a regression, pairs (μ, γ) that have it, and their smoothers, which share a factorisation."""

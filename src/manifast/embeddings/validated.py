@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,13 +29,13 @@ class _Searched(WeightSearch):
     """Of one graph all weights are tried, and the best ones fitted to all labels."""
 
     def _embed(self, X: Any, y: Labels) -> None:
-        grids = self._grids()
+        grids, hidden = self._plan(y)
         builder = self._builder()
         rows = Rows(X, self._row_exponent)  # type: ignore[attr-defined]
         d = self._dimensions(builder, rows, y)  # type: ignore[attr-defined]
         builder.check(rows, y, d)
         L = builder.laplacian(rows)
-        weights = self._choose(y, grids, self._tried(rows, y, L, d, grids))
+        weights = self._choose(grids, hidden, lambda: self._tried(rows, y, L, d, grids, hidden))
         objective = self._weighted(builder, weights).assemble(y, rows.n, L)
         exact = self.n_components is not None  # type: ignore[attr-defined]
         solution = embed(objective, self._smoothed(weights).prepare(rows), d, exact=exact)
@@ -54,9 +53,9 @@ class _Searched(WeightSearch):
         raise NotImplementedError
 
     def _tried(
-        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]]
-    ) -> Callable[[list[Hidden]], Tried]:
-        """What gives every pair of weights and the hidden labels that it finds."""
+        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]], hidden: list[Hidden]
+    ) -> Tried:
+        """Every pair of weights and the hidden labels that it finds."""
         raise NotImplementedError
 
 
@@ -149,22 +148,19 @@ class SDACV(_Searched, SDA):
         return Projection(weights["ridge"])
 
     def _tried(
-        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]]
-    ) -> Callable[[list[Hidden]], Tried]:
-        def tried(hidden: list[Hidden]) -> Tried:
-            X = as_dense(rows.X)
-            gram = SmoothGram(X - X.mean(axis=0), L, labels.labelled)
-            codes = labels.codes[labels.labelled]
-            parts = []
-            for known, out in hidden:
-                within, between = self._builder().scatters(Labels(labels.classes, codes[known]))
-                parts.append((known, out, as_dense(within), as_dense(between)))
-            for alpha in grids["alpha"]:
-                for ridge in grids["ridge"]:
-                    G = gram(alpha, rows.squared(ridge))
-                    yield (alpha, ridge), sum(discriminated(G, codes, *part, d) for part in parts)
-
-        return tried
+        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]], hidden: list[Hidden]
+    ) -> Tried:
+        X = as_dense(rows.X)
+        gram = SmoothGram(X - X.mean(axis=0), L, labels.labelled)
+        codes = labels.codes[labels.labelled]
+        parts = []
+        for known, out in hidden:
+            within, between = self._builder().scatters(Labels(labels.classes, codes[known]))
+            parts.append((known, out, as_dense(within), as_dense(between)))
+        for alpha in grids["alpha"]:
+            for ridge in grids["ridge"]:
+                G = gram(alpha, rows.squared(ridge))
+                yield (alpha, ridge), sum(discriminated(G, codes, *part, d) for part in parts)
 
 
 class SDECV(SDACV):
@@ -321,23 +317,20 @@ class TCACV(_Searched, TCA):
         return Ridge(weights["mu"], ridge=as_positive(self.ridge, "ridge"))
 
     def _tried(
-        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]]
-    ) -> Callable[[list[Hidden]], Tried]:
-        def tried(hidden: list[Hidden]) -> Tried:
-            places = labels.labelled
-            codes = labels.codes[places]
-            regression = self._smoothed({"mu": 1.0}).prepare(rows)
-            for mu in grids["mu"]:
-                smoother = regression.with_weight(mu)
-                for alpha in grids["alpha"]:
-                    builder, found = self._weighted(self._builder(), {"alpha": alpha}), 0
-                    for known, out in hidden:
-                        some = labels.codes.copy()
-                        some[places[out]] = -1
-                        solution = embed(builder.assemble(Labels(labels.classes, some), rows.n, L), smoother, d)
-                        assert solution.map is not None
-                        mapped = solution.map.predict(rows.X[places[out]].astype(np.float64))
-                        found += nearest_right(solution.Y[places[known]], mapped, codes[known], codes[out])
-                    yield (alpha, mu), found
-
-        return tried
+        self, rows: Rows, labels: Labels, L: Any, d: int, grids: dict[str, list[float]], hidden: list[Hidden]
+    ) -> Tried:
+        places = labels.labelled
+        codes = labels.codes[places]
+        regression = self._smoothed({"mu": 1.0}).prepare(rows)
+        for mu in grids["mu"]:
+            smoother = regression.with_weight(mu)
+            for alpha in grids["alpha"]:
+                builder, found = self._weighted(self._builder(), {"alpha": alpha}), 0
+                for known, out in hidden:
+                    some = labels.codes.copy()
+                    some[places[out]] = -1
+                    solution = embed(builder.assemble(Labels(labels.classes, some), rows.n, L), smoother, d)
+                    assert solution.map is not None
+                    mapped = solution.map.predict(rows.X[places[out]].astype(np.float64))
+                    found += nearest_right(solution.Y[places[known]], mapped, codes[known], codes[out])
+                yield (alpha, mu), found
