@@ -1,9 +1,10 @@
 """The tables of the documentation, in Markdown, from the JSON files in benchmarks/results.
 
-    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, readme.md
+    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, defaults.md, ...
     python benchmarks/tables.py --check    # exit with 1 where a table is not what the files give
 
-Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py) and run this.
+Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py, defaults.py, study_graphs.py) and run
+this.
 """
 
 from __future__ import annotations
@@ -169,11 +170,69 @@ def growth() -> str:
     return "\n\n".join(blocks)
 
 
+RECOMMENDED = {"supervised": "RBFDiscriminantCV", "semisupervised": "RMGT"}
+
+
+def defaults() -> str:
+    """Errors of the recommended methods beside scikit-learn's, settings by methods, the best of a row in bold."""
+    content = read(FOLDER / "defaults.json")["rows"]
+    blocks = []
+    for study, ours in RECOMMENDED.items():
+        rows = [row for row in content if row["study"] == study]
+        names = list(dict.fromkeys(row["method"] for row in rows))
+        cells = {(row["set"], row["labels"], row["method"]): row for row in rows}
+        settings = list(dict.fromkeys((row["set"], row["labels"]) for row in rows))
+        body = []
+        for setting in settings:
+            found = [cells.get((*setting, name)) for name in names]
+            best = min(row["error"] for row in found if row is not None)
+            body.append([f"{setting[0]} {setting[1]}"] + ["" if row is None else error_of(row, best) for row in found])
+        whole = [name for name in names if all((*setting, name) in cells for setting in settings)]
+        sums = {name: sum(cells[(*setting, name)]["error"] for setting in settings) for name in whole}
+        body.append(["mean"] + [f"{sums[name] / len(settings):.1f}" if name in sums else "" for name in names])
+        seeds = sorted({tuple(row["seeds"]) for row in rows})
+        splits = ", ".join(f"{first} to {last}" for first, last in seeds)
+        said = f"Splits of seeds {splits}, which chose nothing; recommended: `{ours}`."
+        blocks.append(f"{said}\n\n{markdown(['set', *names], 'l' + 'r' * len(names), body)}")
+    return "\n\n".join(blocks)
+
+
+NAMES = {"coil20": "COIL-20", "orl": "ORL", "yaleb": "Extended Yale", "digits": "digits", "mnist10k": "MNIST"}
+PEERS = {"supervised": ("LDA", "SVC", "1-NN"), "semisupervised": ("LabelSpreading", "SelfTraining(SVC)")}
+COUNTED = {"supervised": "images per class", "semisupervised": "labels per class, the other rows unlabelled"}
+
+
+def accuracy() -> str:
+    """For README: the recommended methods and the best of scikit-learn's, a row per set."""
+    content = read(FOLDER / "defaults.json")["rows"]
+    body = []
+    for study, ours in RECOMMENDED.items():
+        rows = [row for row in content if row["study"] == study]
+        for name in dict.fromkeys(row["set"] for row in rows):
+            own = {row["labels"]: row["error"] for row in rows if (row["set"], row["method"]) == (name, ours)}
+            peers = [row for row in rows if row["set"] == name and row["method"] in PEERS[study]]
+            by_count = ([row for row in peers if row["labels"] == count] for count in own)
+            best = [min((row["error"], row["method"]) for row in some) for some in by_count]
+            body.append([
+                f"{NAMES[name]}, {' / '.join(map(str, own))} {COUNTED[study]}",
+                f"`{ours}` {' / '.join(f'{error:.1f}' for error in own.values())}",
+                f"{' / '.join(f'{error:.1f} {peer}' for error, peer in best)}",
+            ])  # fmt: skip
+    return markdown(["data", "manifast, error in %", "the best of scikit-learn's"], "lll", body)
+
+
+def error_of(row: dict[str, Any], best: float) -> str:
+    text = f"{row['error']:.1f} ± {row['standard error']:.1f}"
+    return f"**{text}**" if row["error"] == best else text
+
+
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "peers.md": ("peers.json", peers),
     "readme.md": ("peers.json", readme),
     "roofline.md": ("roofline.json", roofline),
     "growth.md": ("growth.json", growth),
+    "defaults.md": ("defaults.json", defaults),
+    "accuracy.md": ("defaults.json", accuracy),
 }
 
 

@@ -31,6 +31,11 @@ def test_committed_tables_are_made_from_the_committed_results(tables):
         assert (tables.TABLES / name).read_text() == text, f"run python benchmarks/tables.py: {name} is out of date"
 
 
+@pytest.mark.parametrize("name", ["readme.md", "accuracy.md"])
+def test_readme_shows_the_tables(tables, name):
+    assert tables.made()[name] in (ROOT / "README.md").read_text(), f"copy docs/_tables/{name} to README"
+
+
 def test_readme_table_has_ten_rows(tables):
     assert tables.readme().count("\n") == 11
 
