@@ -1,10 +1,12 @@
 """The tables behind the recommended methods: their errors beside scikit-learn's, on splits that chose nothing.
 
     python -m benchmarks.defaults [supervised semisupervised] [--splits 10] [--first 100] [--sets ...] [--methods ...]
+                                  [--keep]
 
 Image sets are read from the folder MANIFAST_DATA. Every error is appended to a file of JSON lines, and none is computed
-twice; delete lines of a method that has changed. At the end the tables are printed as Markdown. Defaults were chosen on
-splits of seeds below 100 and from 1000 on; seeds from 100 on are for reports.
+twice; delete lines of a method that has changed. At the end the tables are printed as Markdown; --keep puts their means
+into benchmarks/results/defaults.json for the documentation (benchmarks/tables.py). Defaults were chosen on splits of
+seeds below 100 and from 1000 on; seeds from 100 on are for reports.
 
 supervised: errors in % of new rows, by `predict` or by the nearest training row in the embedding, for some images per
 class. semisupervised: half of the rows (of at most 2500) are there for training, with 1, 2 or 3 labels per class;
@@ -18,6 +20,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 import manifast as mf
+from benchmarks.results import FOLDER, keep
 from benchmarks.sets import partly_labelled, read, split
 from manifast.kernels import knn, sq_distances
 from manifast.model_selection import LabeledRows
@@ -114,9 +118,14 @@ METHODS: dict[str, dict[str, Callable[[], Any]]] = {
         "RMGT": mf.RMGT,
         "LapRLS": mf.LapRLS,
         "LapRLS, kernel": lambda: mf.LapRLS(kernel="rbf"),
+        "LapRLSCV": mf.LapRLSCV,
+        "LapRLSCV, kernel": lambda: mf.LapRLSCV(kernel="rbf"),
         "FME": mf.FME,
         "FME, kernel": lambda: mf.FME(kernel="rbf"),
+        "FMECV": mf.FMECV,
+        "FMECV, kernel": lambda: mf.FMECV(kernel="rbf"),
         "SDA": lambda: Embedding(mf.SDA()),
+        "SDACV": lambda: Embedding(mf.SDACV()),
         "ElasticEmbedding": lambda: Embedding(mf.ElasticEmbedding()),
         "ElasticEmbedding, kernel": lambda: Embedding(mf.ElasticEmbedding(kernel="rbf")),
     },
@@ -170,6 +179,26 @@ class Results:
             file.write(json.dumps({"key": key, **entry}) + "\n")
 
 
+def means(study: str, results: Results, seeds: range) -> Iterator[dict[str, Any]]:
+    """Mean errors of the settings and methods with all seeds."""
+    for data, counts in STUDIES[study][1].items():
+        for count, name in product(counts, METHODS[study]):
+            keys = [(study, data, count, seed, name) for seed in seeds]
+            if not all(key in results.found for key in keys):
+                continue
+            errors = np.array([results.found[key]["error"] for key in keys])
+            spread = errors.std(ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else None
+            yield {
+                "study": study,
+                "set": data,
+                "labels": count,
+                "method": name,
+                "error": round(float(errors.mean()), 3),
+                "standard error": None if spread is None else round(float(spread), 3),
+                "seeds": [seeds[0], seeds[-1]],
+            }
+
+
 def table(study: str, results: Results, seeds: range, sets: list[str], methods: list[str]) -> Iterator[str]:
     """Mean errors ± standard errors, in %, of the settings with all seeds."""
     settings = [(data, count) for data, counts in STUDIES[study][1].items() if data in sets for count in counts]
@@ -199,6 +228,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", help="of the study's; all by default")
     parser.add_argument("--results", type=Path, default=Path("defaults.jsonl"))
     parser.add_argument("--table", action="store_true", help="only print what is there")
+    parser.add_argument("--keep", action="store_true", help="put the means into benchmarks/results/defaults.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = Results(options.results)
@@ -218,6 +248,9 @@ def main() -> None:
         print(f"\n{study}, seeds {seeds[0]} to {seeds[-1]}, error % ± standard error\n")
         for line in table(study, results, seeds, sets, methods):
             print(line, flush=True)
+        if options.keep:
+            rows = list(means(study, results, seeds))
+            keep(FOLDER / "defaults.json", ("study", "set", "labels", "method"), rows)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Which width of the heat weights, and how many neighbours: the study behind `beta="local"`.
 
     python benchmarks/study_graphs.py [--sets orl coil20 yaleb digits mnist10k rolls frey] [--seeds 3] [--first 1000]
+                                      [--rules mean "local 1/4" ...] [--keep]
 
-For every set, rule and number of neighbours it prints
+For every set, rule and number of neighbours it prints, and with --keep puts into benchmarks/results/graphs.json for the
+documentation (benchmarks/tables.py),
 * the error in % on unlabelled rows of GFHF, LGC, LGC with alpha = 0.5 and RMGT, with 1 and 3 labels per class;
 * the 1-NN error in % of new rows in 20 dimensions of Laplacian eigenmaps, by the Nyström formula, the mean of the
   neighbours, RBF, kernel ridge, linear and barycentric maps;
@@ -19,7 +21,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from sklearn.datasets import make_s_curve, make_swiss_roll
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.results import FOLDER, keep
 from benchmarks.sets import read, split
 from manifast import GFHF, LGC, RMGT, LaplacianEigenmaps
 from manifast.extensions import RBF, KernelRidge, Linear, Reconstruction
@@ -78,33 +81,35 @@ class Graph:
         return sp.csr_array((weights.ravel(), (rows, found[:, : self.k].ravel())), shape=(len(new), len(self.X)))
 
 
-def unlabelled_errors(name: str, seeds: range) -> Iterator[str]:
+Row = tuple[str, int, dict[str, float]]  # rule, neighbours, and what was found, the last the connected components
+
+
+def unlabelled_errors(name: str, seeds: range, rules: Sequence[str]) -> Iterator[Row]:
     X, y = read(name)
     if len(X) > 2500:
         keep = np.random.default_rng(seeds[0]).permutation(len(X))[:2500]
         X, y = X[keep], y[keep]
-    yield "rule, k: " + ", ".join(f"{model} {count}" for count in (1, 3) for model in MODELS) + ", components"
     for k in NEIGHBORS:
-        for rule in RULES:
+        for rule in rules:
             graph = Graph(X, k, rule)
-            found = []
+            found = {}
             for count in (1, 3):
-                for make in MODELS.values():
+                for model, make in MODELS.items():
                     errors = []
                     for seed in seeds:
                         known, others = split(y, count, seed)
                         some = np.full(len(y), -1)
                         some[known] = y[known]
                         errors.append(np.mean(make(graph.W).fit(X, some).transduction_[others] != y[others]))
-                    found.append(f"{100 * np.mean(errors):5.1f}")
-            yield f"{rule:9s} {k:2d}: {' '.join(found)}  {graph.parts}"
+                    found[f"{model}, {count} label{'s' * (count > 1)}"] = 100 * float(np.mean(errors))
+            yield rule, k, {**found, "components": graph.parts}
 
 
-def nearest_errors(name: str, seeds: range) -> Iterator[str]:
+def nearest_errors(name: str, seeds: range, rules: Sequence[str]) -> Iterator[Row]:
     X, y = read(name)
-    yield "rule, k: Nyström, mean, " + ", ".join(kind.__name__ for kind in MAPS) + ", components"
+    names = [f"1-NN, {kind}" for kind in ("Nyström", "mean", *(made.__name__ for made in MAPS))]
     for k in NEIGHBORS:
-        for rule in RULES:
+        for rule in rules:
             found, parts = [], []
             for seed in seeds:
                 train, new = split(y, PER_CLASS[name], seed)
@@ -117,13 +122,18 @@ def nearest_errors(name: str, seeds: range) -> Iterator[str]:
                 nearest = (knn(Y, 1, queries=np.ascontiguousarray(Z))[1][:, 0] for Z in mapped)
                 found.append([100 * np.mean(y[train][near] != y[new]) for near in nearest])
                 parts.append(graph.parts)
-            yield f"{rule:9s} {k:2d}: {' '.join(f'{v:5.1f}' for v in np.mean(found, axis=0))}  {np.mean(parts):.1f}"
+            yield rule, k, averaged(names, found, parts)
 
 
-def charts(seeds: range) -> Iterator[str]:
-    yield "rule, k: Swiss roll angle by 2, angle and height by 10 dimensions; S curve the same; components"
+def averaged(names: Sequence[str], found: list[Any], parts: list[int]) -> dict[str, float]:
+    return dict(zip(names, np.mean(found, axis=0).tolist(), strict=True)) | {"components": float(np.mean(parts))}
+
+
+def charts(seeds: range, rules: Sequence[str]) -> Iterator[Row]:
+    measures = "R², angle by 2", "R², angle by 10", "R², height by 10"
+    names = [f"{surface} {measure}" for surface in ("Swiss roll", "S curve") for measure in measures]
     for k in NEIGHBORS[1:]:
-        for rule in RULES:
+        for rule in rules:
             found, parts = [], []
             for seed in seeds:
                 row = []
@@ -137,7 +147,7 @@ def charts(seeds: range) -> Iterator[str]:
                     row += list(explained(model.embedding_, mapped, chart))
                     parts.append(graph.parts)
                 found.append(row)
-            yield f"{rule:9s} {k:2d}: {' '.join(f'{v:5.3f}' for v in np.mean(found, axis=0))}  {np.mean(parts):.1f}"
+            yield rule, k, averaged(names, found, parts)
 
 
 def explained(Y: np.ndarray, mapped: np.ndarray, chart: np.ndarray) -> np.ndarray:
@@ -147,11 +157,11 @@ def explained(Y: np.ndarray, mapped: np.ndarray, chart: np.ndarray) -> np.ndarra
     return 1 - np.square(found - truth).sum(axis=0) / np.square(truth - truth.mean(axis=0)).sum(axis=0)
 
 
-def preserved(seeds: range) -> Iterator[str]:
+def preserved(seeds: range, rules: Sequence[str]) -> Iterator[Row]:
+    """The share of the 10 nearest training rows of new ones that are the nearest in 5 dimensions, too."""
     X, _ = read("frey")
-    yield "rule, k: share of the 10 nearest training rows of new ones that are the nearest in 5 dimensions; components"
     for k in NEIGHBORS:
-        for rule in RULES:
+        for rule in rules:
             found, parts = [], []
             for seed in seeds:
                 order = np.random.default_rng(seed).permutation(len(X))
@@ -161,9 +171,9 @@ def preserved(seeds: range) -> Iterator[str]:
                 before = knn(X[train], 10, queries=X[new])[1]
                 mapped = np.ascontiguousarray(model.transform(graph.of_new(X[new])))
                 after = knn(model.embedding_, 10, queries=mapped)[1]
-                found.append(np.mean([len(set(a) & set(b)) for a, b in zip(before, after, strict=True)]) / 10)
+                found.append([np.mean([len(set(a) & set(b)) for a, b in zip(before, after, strict=True)]) / 10])
                 parts.append(graph.parts)
-            yield f"{rule:9s} {k:2d}: {np.mean(found):.3f}  {np.mean(parts):.1f}"
+            yield rule, k, averaged(["neighbours kept"], found, parts)
 
 
 def main() -> None:
@@ -171,15 +181,24 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=[*PER_CLASS, "rolls", "frey"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1000, help="the first seed; below 1000 nothing was chosen")
+    parser.add_argument("--rules", nargs="+", default=RULES)
+    parser.add_argument("--keep", action="store_true", help="put the rows into benchmarks/results/graphs.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     seeds = range(options.first, options.first + options.seeds)
     for name in options.sets:
-        tables = {"rolls": [charts(seeds)], "frey": [preserved(seeds)]}.get(name)
-        for table in tables or [unlabelled_errors(name, seeds), nearest_errors(name, seeds)]:
+        rest = seeds, options.rules
+        tables = {"rolls": [charts(*rest)], "frey": [preserved(*rest)]}.get(name)
+        for table in tables or [unlabelled_errors(name, *rest), nearest_errors(name, *rest)]:
             print(f"\n{name}")
-            for line in table:
-                print(line, flush=True)
+            rows = []
+            for rule, k, found in table:
+                shown = ", ".join(f"{measure} {value:.3g}" for measure, value in found.items())
+                print(f"{rule:9s} {k:2d}: {shown}", flush=True)
+                common = {"set": name, "rule": rule, "n_neighbors": k, "splits": len(seeds)}
+                rows += [{**common, "measure": measure, "value": round(value, 4)} for measure, value in found.items()]
+            if options.keep:
+                keep(FOLDER / "graphs.json", ("set", "rule", "n_neighbors", "measure"), rows)
 
 
 if __name__ == "__main__":

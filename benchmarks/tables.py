@@ -1,15 +1,15 @@
 """The tables of the documentation, in Markdown, from the JSON files in benchmarks/results.
 
-    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, readme.md; README.md itself
+    python benchmarks/tables.py            # docs/_tables/peers.md, roofline.md, growth.md, ...; README.md itself
     python benchmarks/tables.py --check    # exit with 1 where a table is not what the files give
 
-Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py) and run this.
+Figures are never typed: measure again (benchmarks/peers, roofline.py, growth.py, defaults.py, study_graphs.py) and run
+this.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,6 @@ from benchmarks.growth import slope
 from benchmarks.results import FOLDER, read
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "_tables"
-PAPERS = TABLES.parent / "papers" / "results"
 README_FILE = TABLES.parents[1] / "README.md"
 
 PARTS = {
@@ -124,22 +123,6 @@ def readme() -> str:
     return markdown(head, "llrrrr", body)
 
 
-def accuracy() -> str:
-    """Errors of new rows for README, from the repeated tables of the papers: parameters chosen on training rows."""
-    numbers: dict[str, dict[str, dict[str, float]]] = {}
-    for name in ("nsse-table2", "nsse-table3", "summary"):
-        file = PAPERS / f"{name}.json"
-        if file.exists():
-            numbers |= json.loads(file.read_text())["numbers"]["chosen on training data"]["error"]
-    methods = {key: name for key, name in ACCURACY.items() if any(key in row for row in numbers.values())}
-    body = []
-    for data in DATA:
-        if found := numbers.get(data):
-            shown = {key: f"{one['mean']:.1f} ± {one['standard_error']:.1f}" for key, one in found.items()}
-            body.append([data, *(shown.get(key, "") for key in methods)])
-    return markdown(["data", *methods.values()], "l" + "r" * len(methods), body)
-
-
 def in_readme(text: str, tables: dict[str, str]) -> str:
     """README with its tables as they are made, between the marks `<!-- table: name -->` and `<!-- end -->`."""
     for name, table in tables.items():
@@ -198,30 +181,69 @@ def growth() -> str:
     return "\n\n".join(blocks)
 
 
-# Methods by their short names in the papers' tables, and what README calls them.
-ACCURACY = {
-    "RBFDiscriminantCV": "`RBFDiscriminantCV`",
-    "NSSE": "`NSSECV`",
-    "SUPLAP": "`SupervisedLaplacianEigenmaps`",
-    "LDE": "`LDE`",
-    "LFDA": "`LFDA`",
-    "SVM": "linear SVM",
-    "SVC": "SVC",
-    "NN": "1-NN",
-}
-DATA = (
-    "COIL-20, 7 per class",
-    "COIL-20, 20 per class",
-    "ORL, 5 per class",
-    "Ext. Yale, 10 per class",
-    "MNIST, 20 per class",
-    "digits, 20 per class",
-)
+RECOMMENDED = {"supervised": "RBFDiscriminantCV", "semisupervised": "RMGT"}
+
+
+def defaults() -> str:
+    """Errors of the recommended methods beside scikit-learn's, settings by methods, the best of a row in bold."""
+    content = read(FOLDER / "defaults.json")["rows"]
+    blocks = []
+    for study, ours in RECOMMENDED.items():
+        rows = [row for row in content if row["study"] == study]
+        names = list(dict.fromkeys(row["method"] for row in rows))
+        cells = {(row["set"], row["labels"], row["method"]): row for row in rows}
+        settings = list(dict.fromkeys((row["set"], row["labels"]) for row in rows))
+        body = []
+        for setting in settings:
+            found = [cells.get((*setting, name)) for name in names]
+            best = min(row["error"] for row in found if row is not None)
+            body.append([f"{setting[0]} {setting[1]}"] + ["" if row is None else error_of(row, best) for row in found])
+        whole = [name for name in names if all((*setting, name) in cells for setting in settings)]
+        sums = {name: sum(cells[(*setting, name)]["error"] for setting in settings) for name in whole}
+        body.append(["mean"] + [f"{sums[name] / len(settings):.1f}" if name in sums else "" for name in names])
+        seeds = sorted({tuple(row["seeds"]) for row in rows})
+        splits = ", ".join(f"{first} to {last}" for first, last in seeds)
+        said = f"Splits of seeds {splits}, which chose nothing; recommended: `{ours}`."
+        blocks.append(f"{said}\n\n{markdown(['set', *names], 'l' + 'r' * len(names), body)}")
+    return "\n\n".join(blocks)
+
+
+NAMES = {"coil20": "COIL-20", "orl": "ORL", "yaleb": "Extended Yale", "digits": "digits", "mnist10k": "MNIST"}
+PEERS = {"supervised": ("LDA", "SVC", "1-NN"), "semisupervised": ("LabelSpreading", "SelfTraining(SVC)")}
+COUNTED = {"supervised": "images per class", "semisupervised": "labels per class, the other rows unlabelled"}
+
+
+def accuracy() -> str:
+    """For README: the recommended methods and the best of scikit-learn's, a row per set."""
+    content = read(FOLDER / "defaults.json")["rows"]
+    body = []
+    for study, ours in RECOMMENDED.items():
+        rows = [row for row in content if row["study"] == study]
+        for name in dict.fromkeys(row["set"] for row in rows):
+            own = {row["labels"]: row["error"] for row in rows if (row["set"], row["method"]) == (name, ours)}
+            peers = [row for row in rows if row["set"] == name and row["method"] in PEERS[study]]
+            by_count = ([row for row in peers if row["labels"] == count] for count in own)
+            best = [min((row["error"], row["method"]) for row in some) for some in by_count]
+            body.append([
+                f"{NAMES[name]}, {' / '.join(map(str, own))} {COUNTED[study]}",
+                f"`{ours}` {' / '.join(f'{error:.1f}' for error in own.values())}",
+                f"{' / '.join(f'{error:.1f} {peer}' for error, peer in best)}",
+            ])  # fmt: skip
+    return markdown(["data", "manifast, error in %", "the best of scikit-learn's"], "lll", body)
+
+
+def error_of(row: dict[str, Any], best: float) -> str:
+    text = f"{row['error']:.1f} ± {row['standard error']:.1f}"
+    return f"**{text}**" if row["error"] == best else text
+
+
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "peers.md": ("peers.json", peers),
     "readme.md": ("peers.json", readme),
     "roofline.md": ("roofline.json", roofline),
     "growth.md": ("growth.json", growth),
+    "defaults.md": ("defaults.json", defaults),
+    "accuracy.md": ("defaults.json", accuracy),
 }
 
 
@@ -243,7 +265,7 @@ def main() -> int:
         if not options.check:
             TABLES.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-    text = in_readme(README_FILE.read_text(), {**made(), "accuracy.md": accuracy() + "\n"})
+    text = in_readme(README_FILE.read_text(), made())
     if text != README_FILE.read_text():
         stale.append(README_FILE.name)
         if not options.check:

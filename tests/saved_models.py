@@ -94,6 +94,7 @@ def models():
         "tptssr": embed(manifast.TPTSSR(0.3), X, y),
         "rbf_discriminant": embed(manifast.RBFDiscriminant(), X, y),
         "rbf_discriminant_cv": embed(manifast.RBFDiscriminantCV(), X, y),
+        "rbf_discriminant_both": embed(manifast.RBFDiscriminantCV(1), X, y),  # classes that both metrics tell apart
         "rbf_discriminant_within": embed(manifast.RBFDiscriminant(metric="within"), X, y),
         "linear": extensions.Linear().fit(X, Y),
         "rbf": extensions.RBF().fit(X, Y),

@@ -39,9 +39,8 @@ def test_readme_holds_the_tables_as_they_are_made(tables):
     page = tables.README_FILE.read_text()
     assert page.count("\n") <= 120
     assert tables.readme() in page and tables.accuracy() in page, "run python benchmarks/tables.py"
-    assert tables.accuracy().count("\n") >= 4
-    stale = page.replace("ms |", "s |")
-    assert stale != page and tables.in_readme(stale, {**tables.made(), "accuracy.md": tables.accuracy() + "\n"}) == page
+    stale = page.replace("ms |", "s |").replace("` 6.4 /", "` 1.2 /")
+    assert stale != page and tables.in_readme(stale, tables.made()) == page
 
 
 def test_peers_say_what_they_need():

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from manifast import (
     FME,
+    FMECV,
     GFHF,
     LDE,
     LFDA,
@@ -20,8 +21,11 @@ from manifast import (
     NSSECV,
     RMGT,
     SDA,
+    SDACV,
     SDE,
+    SDECV,
     TCA,
+    TCACV,
     TPTSSR,
     ClassicalMDS,
     ComposedEmbedding,
@@ -33,6 +37,7 @@ from manifast import (
     LabelEncoding,
     LaplacianEigenmaps,
     LapRLS,
+    LapRLSCV,
     LocallyLinearEmbedding,
     LocalRegressionEmbedding,
     OutOfSample,
@@ -116,6 +121,12 @@ ESTIMATORS = [
     SDA(),
     SDE(),
     TCA(),
+    LapRLSCV(),
+    LapRLSCV(n_neighbors=5, kernel="rbf"),
+    FMECV(),
+    SDACV(),
+    SDECV(),
+    TCACV(),
 ]
 
 

@@ -23,6 +23,7 @@ FITTED = {
     "out of sample": lambda X: manifast.OutOfSample(manifast.Isomap(2), "kernel_ridge").fit(X),
     "laprls": lambda X: manifast.LapRLS().fit(X, LABELS),
     "discriminant": lambda X: manifast.RBFDiscriminant().fit(X, LABELS),
+    "discriminant, both metrics": lambda X: manifast.RBFDiscriminantCV().fit(X, LABELS),
     "linear": lambda X: Linear().fit(X, X[:, :2]),
     "rbf": lambda X: RBF().fit(X, X[:, :2]),
     "linear kernel": lambda X: KernelRidge("linear").fit(X, X[:, :2]),

@@ -43,8 +43,11 @@ _ESTIMATORS = (
     "DiffusionMaps",
     "FisherEmbedding",
     "SDA",
+    "SDACV",
     "SDE",
+    "SDECV",
     "TCA",
+    "TCACV",
     "ElasticEmbedding",
     "ElasticEmbeddingCV",
     "Isomap",
@@ -58,7 +61,18 @@ _ESTIMATORS = (
     "SupervisedIsomap",
     "expected_failed_checks",
 )
-_CLASSIFIERS = ("FME", "GFHF", "LGC", "RMGT", "TPTSSR", "LapRLS", "RBFDiscriminant", "RBFDiscriminantCV")
+_CLASSIFIERS = (
+    "FME",
+    "FMECV",
+    "GFHF",
+    "LGC",
+    "RMGT",
+    "TPTSSR",
+    "LapRLS",
+    "LapRLSCV",
+    "RBFDiscriminant",
+    "RBFDiscriminantCV",
+)
 _NAMES = (
     {"show_config": "manifast._config", "save": "manifast.persistence", "load": "manifast.persistence"}
     | dict.fromkeys(_CLASSIFIERS, "manifast.classifiers")

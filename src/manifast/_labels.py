@@ -15,8 +15,8 @@ from manifast._warnings import warn, warnings_at_the_user
 
 UNLABELLED = -1
 SEMI_SUPERVISED = (
-    "ElasticEmbedding, ElasticEmbeddingCV, SDA, SDE, TCA, GFHF, LGC, RMGT, LapRLS and FME learn from rows without a "
-    "label too"
+    "ElasticEmbedding, SDA, SDE, TCA, LapRLS and FME, the same with CV at the end of their names, GFHF, LGC and RMGT "
+    "learn from rows without a label too"
 )
 # What "no label" becomes where a file or NumPy turns it into a string.
 NO_LABEL_STRINGS = ("", "-1", "-1.0", "nan", "<NA>")

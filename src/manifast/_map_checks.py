@@ -63,6 +63,10 @@ def _kernel(value: Any, sizes: Sizes) -> bool:
     )
 
 
+def _kernel_of_rows(value: Any, sizes: Sizes) -> bool:
+    return _kernel(value, sizes) and value["name"] != "precomputed"
+
+
 @dataclass(frozen=True)
 class Rule:
     """Arrays and numbers of a kind of map."""
@@ -76,6 +80,10 @@ class Rule:
 RULES = {
     "linear": Rule({"coef": "p d", "intercept": "d"}),
     "kernel": Rule({"dual": "n d", "intercept": "d"}, {"kernel": _kernel}, {"rows": "n p"}),
+    "two_kernels": Rule(
+        {"rows": "n p", "dual": "n d", "intercept": "d", "coef": "p q", "offset": "q", "turned_dual": "n d"},
+        {"kernel": _kernel_of_rows, "turned_kernel": _kernel_of_rows},
+    ),
     "neighbor_mean": Rule(
         {"images": "n d"},
         {

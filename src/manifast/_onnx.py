@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from manifast._validation import Array
-from manifast.maps import KernelMap, LinearMap
+from manifast.maps import KernelMap, LinearMap, TwoKernelMap
 
 _OPSET = 18
 
@@ -42,7 +42,7 @@ def to_onnx(model: Any, path: Any = None, *, dtype: Any = np.float32) -> Any:
     >>> to_onnx(model, "lpp.onnx")  # doctest: +SKIP
     """
     inner = _inner(model)
-    if not isinstance(inner, LinearMap | KernelMap):
+    if not isinstance(inner, LinearMap | KernelMap | TwoKernelMap):
         raise ValueError(
             f"model must be fitted and have a linear or kernel map for ONNX. Got {type(model).__name__} with "
             f"{type(inner).__name__}: use extension='linear', 'rbf' or 'kernel_ridge'."
@@ -60,13 +60,14 @@ def to_onnx(model: Any, path: Any = None, *, dtype: Any = np.float32) -> Any:
     before = getattr(model, "_whitening", None)
     if before is not None:
         x = _linear(graph, x, before.coef, before.intercept)
-    y = _linear(graph, x, inner.coef, inner.intercept) if isinstance(inner, LinearMap) else _kernel(graph, x, inner)
+    y = _image(graph, x, inner)
+    outputs = len(inner.intercept)
     if power := getattr(model, "_power", 0):
-        y = graph.scaled(y, np.ldexp(1.0, power), len(inner.intercept))
+        y = graph.scaled(y, np.ldexp(1.0, power), outputs)
     name = "scores" if hasattr(model, "decision_function") else "embedding"
     kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph.node("Cast", y, to=kind, output=name)
-    made = graph.model(int(model.n_features_in_), int(inner.intercept.shape[0]), name, kind)
+    made = graph.model(int(model.n_features_in_), outputs, name, kind)
     if path is not None:
         onnx.save(made, path)
     return made
@@ -111,6 +112,15 @@ class _Graph:
         )
         self._onnx.checker.check_model(made)
         return made
+
+
+def _image(graph: _Graph, x: str, inner: LinearMap | KernelMap | TwoKernelMap) -> str:
+    if isinstance(inner, LinearMap):
+        return _linear(graph, x, inner.coef, inner.intercept)
+    if isinstance(inner, KernelMap):
+        return _kernel(graph, x, inner)
+    turned = _linear(graph, x, inner.before.coef, inner.before.intercept)
+    return graph.node("Add", _kernel(graph, x, inner.plain), _kernel(graph, turned, inner.turned))
 
 
 def _linear(graph: _Graph, x: str, coef: Array, intercept: Array) -> str:

@@ -45,6 +45,22 @@ def whitening(X: Array, labels: Labels) -> LinearMap | None:
     With more features than rows it goes through the Gram matrix of the rows, into the space that they span: what a new
     row has beside that is left out, and adds the same to its distances to all training rows.
     """
+    found = whitenings(X, labels)
+    if not found:
+        warn(
+            "the metric within classes is not defined, as rows of one class do not differ: Euclidean distances are "
+            "used. Use metric='euclidean' to silence this."
+        )
+    return found[0] if found else None
+
+
+def whitenings(X: Array, labels: Labels) -> list[LinearMap]:
+    """That map, and a second one that shrinks as much as the covariance of each class alone calls for.
+
+    Classes have fewer rows than all of them together, so that the second shrinks more. It is the better one where
+    covariances differ between classes, and the metric of scikit-learn's LinearDiscriminantAnalysis(solver="lsqr",
+    shrinkage="auto").
+    """
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)  # a feature that never varies says nothing
     wide = np.asarray(X[:, varying], dtype=np.float64)
     n, p = wide.shape
@@ -52,25 +68,24 @@ def whitening(X: Array, labels: Labels) -> LinearMap | None:
     inside = wide - means[labels.codes]
     spread = np.sqrt(np.mean(np.square(inside), axis=0))
     if not spread.any():
-        warn(
-            "the metric within classes is not defined, as rows of one class do not differ: Euclidean distances are "
-            "used. Use metric='euclidean' to silence this."
-        )
-        return None
+        return []
     scale = np.maximum(spread, _FLATTEST * wide.std(axis=0))
     inside /= scale
-    share = shrinkage(inside)
+    of_classes = [shrinkage(inside[rows]) for rows in labels.members if len(rows) > 1]
+    shares = [shrinkage(inside), float(np.mean(of_classes))]
     level = float(np.square(inside).sum()) / (n * p)
     centre = wide.mean(axis=0)
     axes = np.eye(p) if p <= n else _span((wide - centre) / scale)
     inner = inside @ axes if p > n else inside
-    covariance = (1.0 - share) * (inner.T @ inner) / n
-    covariance.flat[:: len(covariance) + 1] += max(share, np.finfo(np.float64).eps * p) * level
-    values, vectors = la.eigh(covariance, check_finite=False)
-    turned = axes @ (vectors / np.sqrt(np.maximum(values, _RANK * values[-1]))) / scale[:, None]
-    coef = np.zeros((X.shape[1], turned.shape[1]))
-    coef[varying] = turned
-    return LinearMap.of(X, coef, -(centre @ turned))
+    values, vectors = la.eigh(inner.T @ inner / n, check_finite=False)
+    turned = (axes @ vectors) / scale[:, None]
+    found = []
+    for share in shares:
+        shrunk = (1.0 - share) * values + max(share, np.finfo(np.float64).eps * p) * level
+        coef = np.zeros((X.shape[1], turned.shape[1]))
+        coef[varying] = turned / np.sqrt(np.maximum(shrunk, _RANK * shrunk[-1]))
+        found.append(LinearMap.of(X, coef, -(centre @ coef[varying])))
+    return found
 
 
 def _span(centred: Array) -> Array:

@@ -129,6 +129,42 @@ class KernelMap:
 
 
 @dataclass(frozen=True)
+class TwoKernelMap:
+    """Two kernel maps, one of rows in another metric: y = Σ_i dual_i K(x, x_i) + turned_i K'(xT, x_iT) + intercept."""
+
+    kind: ClassVar[str] = "two_kernels"
+
+    plain: KernelMap
+    before: LinearMap  # T, affine
+    turned: KernelMap  # of the training rows of `plain` in that metric
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> TwoKernelMap:
+        plain = KernelMap(Kernel(**header["kernel"]), arrays["rows"], arrays["dual"], arrays["intercept"])
+        before = LinearMap(arrays["coef"], arrays["offset"])
+        return cls.of(plain, before, Kernel(**header["turned_kernel"]), arrays["turned_dual"])
+
+    @classmethod
+    def of(cls, plain: KernelMap, before: LinearMap, kernel: Kernel, dual: Array) -> TwoKernelMap:
+        turned = KernelMap(kernel, before.predict(plain.rows), dual, np.zeros(dual.shape[1]))
+        return cls(plain, before, turned)
+
+    @property
+    def intercept(self) -> Array:
+        return self.plain.intercept
+
+    def header(self) -> dict[str, Any]:
+        return {"map": self.kind, "kernel": asdict(self.plain.kernel), "turned_kernel": asdict(self.turned.kernel)}
+
+    def arrays(self) -> dict[str, Array]:
+        second = {"coef": self.before.coef, "offset": self.before.intercept, "turned_dual": self.turned.dual}
+        return self.plain.arrays() | second
+
+    def predict(self, X: Array) -> Array:
+        return self.plain.predict(X) + self.turned.predict(self.before.predict(X))
+
+
+@dataclass(frozen=True)
 class NeighborMean:
     """Mean of the images of the nearest training rows, weighted by exp(-distance²/beta), and `factors` times that.
 
@@ -515,6 +551,7 @@ MAPS: dict[str, Any] = {
     for made in (
         LinearMap,
         KernelMap,
+        TwoKernelMap,
         NeighborMean,
         Barycenter,
         LandmarkMap,

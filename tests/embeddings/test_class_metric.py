@@ -195,6 +195,64 @@ def test_the_embedding_decides_as_predict_does(metric):
     assert list(three.get_feature_names_out()) == [f"rbfdiscriminantcv{i}" for i in range(3)]
 
 
+def both_metrics(dtype=np.float64):
+    """Rows that neither metric classifies clearly better, new rows, and the model of the former."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == c)[:10] for c in range(10)])
+    new = np.setdiff1d(np.arange(len(y)), rows)[:300]
+    X = X.astype(dtype)
+    model = RBFDiscriminantCV().fit(X[rows], y[rows])
+    assert model.metric_ == "both"
+    return X[rows], y[rows], X[new], model
+
+
+def test_scores_of_both_metrics_are_added():
+    X, y, new, model = both_metrics()
+    plain = RBFDiscriminantCV(metric="euclidean").fit(X, y)
+    within = RBFDiscriminantCV(metric="within").fit(X, y)
+    expected = plain.decision_function(new) + within.decision_function(new)
+    scores = model.decision_function(new)
+    np.testing.assert_allclose(scores - scores[:, :1], expected - expected[:, :1], rtol=1e-6, atol=1e-6)
+    assert (model.sigma_, model.ridge_, model.rule_) == (plain.sigma_, plain.ridge_, plain.rule_)
+    nearest = knn(model.embedding_, 1, queries=model.transform(new))[1][:, 0]
+    decided = np.ptp(scores, axis=1) > 1e-9
+    np.testing.assert_array_equal(y[nearest][decided], model.predict(new)[decided])
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1)
+
+
+def test_whitenings_of_both_shrinkages():
+    """Distances of the second are those of scikit-learn's shrunk discriminant, up to the scaling by all classes."""
+    from manifast._labels import Labels
+    from manifast._whitening import shrinkage, whitening, whitenings
+
+    X, y = load_digits(return_X_y=True)
+    X, labels = X[:150, [2, 3, 4, 10, 11, 20, 28]], Labels(np.arange(10), y[:150])
+    means = np.stack([X[y[:150] == c].mean(axis=0) for c in range(10)])
+    inside = X - means[labels.codes]
+    scale = np.maximum(np.sqrt((inside**2).mean(axis=0)), 0.05 * X.std(axis=0))
+    inside /= scale
+    shares = [shrinkage(inside), np.mean([shrinkage(inside[labels.codes == c]) for c in range(10)])]
+    found = whitenings(X, labels)
+    assert shares[1] > shares[0]
+    for share, made in zip(shares, found, strict=True):
+        covariance = (1 - share) * inside.T @ inside / 150 + share * (inside**2).mean() * np.eye(7)
+        Z, scaled = made.predict(X), X / scale
+        difference = scaled[:40] - scaled[40:80]
+        expected = np.einsum("ij,ij->i", difference @ np.linalg.inv(covariance), difference)
+        np.testing.assert_allclose(np.square(Z[:40] - Z[40:80]).sum(axis=1), expected, rtol=1e-9)
+    np.testing.assert_array_equal(whitening(X, labels).predict(X), found[0].predict(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_bits_of_both_metrics(dtype):
+    _, _, new, model = both_metrics(dtype)
+    for method in (model.transform, model.decision_function):
+        whole = method(new)
+        assert whole.dtype == dtype
+        np.testing.assert_array_equal(np.concatenate([method(row[None]) for row in new[:40]]), whole[:40])
+        np.testing.assert_array_equal(method(np.asfortranarray(new)), whole)
+
+
 def test_the_rule_does_not_learn_the_mark_of_left_out_rows(rng):
     # Outputs of rows left out of balanced classes, where rows say nothing: lower in the own class, and equal elsewhere.
     from manifast._labels import Labels

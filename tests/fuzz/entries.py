@@ -446,8 +446,8 @@ def _use(t: Trial, model: Any, X: Any) -> None:
 EXTENSIONS = tuple(getattr(extensions, name) for name in (
     "RBF", "KernelRidge", "LandmarkIsomap", "LatentVariable", "Linear", "Nystrom", "Reconstruction", "SparseCode",
 ))  # fmt: skip
-SOME_LABELS = ("SDA", "SDE", "TCA", "ElasticEmbedding", "ElasticEmbeddingCV", "ComposedEmbedding", "FME", "GFHF", "LGC",
-               "RMGT", "LapRLS")  # fmt: skip
+SOME_LABELS = ("SDA", "SDACV", "SDE", "SDECV", "TCA", "TCACV", "ElasticEmbedding", "ElasticEmbeddingCV",
+               "ComposedEmbedding", "FME", "FMECV", "GFHF", "LGC", "RMGT", "LapRLS", "LapRLSCV")  # fmt: skip
 LABELS = ("LDE", "LFDA", "NSSE", "NSSECV", "FisherEmbedding", "LabelEncoding", "SupervisedLaplacianEigenmaps",
           "SupervisedIsomap", "TPTSSR", "RBFDiscriminant", "RBFDiscriminantCV")  # fmt: skip
 

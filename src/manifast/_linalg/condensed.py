@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,29 @@ def shifted_solver(L: Any, rows: Array, D: Array, shift: float, penalty: Any) ->
     if penalty is None:
         return spd_solver(matrix, verbose=details())
     return PenalizedSystem(matrix, penalty, verbose=details()).solve
+
+
+def regressions_on(S: Any, rows: Array, weight: float, smoothers: list[Any]) -> Iterator[tuple[Array, Array]]:
+    """The rows' block of (S + R)^-1 and what the map of the regression makes of these columns, for every smoother.
+
+    The smoothers differ in their ridges alone, and share what does not depend on these.
+    """
+    columns = unit(S.shape[0], rows)
+    system = PenalizedSystem(S, smoothers[0].penalty(weight))
+    first = system.inner(columns)
+    for smoother in smoothers:
+        if smoother is not smoothers[0]:
+            system = system.with_ridges(smoother.penalty(weight).ridges)
+        response = system.complete(first.copy(), columns)
+        yield response[rows], smoother.hat(rows) @ response
+
+
+def by_product(mus: list[float], gammas: list[float]) -> Iterator[tuple[float, list[tuple[float, float]]]]:
+    """All pairs (μ, γ) in groups of the same μγ: the weight of a regression, whose ridge is 1/γ."""
+    products: dict[float, list[tuple[float, float]]] = {}
+    for mu, gamma in product(mus, gammas):
+        products.setdefault(float(f"{mu * gamma:.12g}"), []).append((mu, gamma))
+    yield from products.items()
 
 
 def responses(solve: Operator, n: int, rows: Array) -> Array:

@@ -176,6 +176,12 @@ class LapRLS(_MapClassifier):
         gamma_A = as_positive(self.gamma_A, "gamma_A")
         gamma_I = as_number(self.gamma_I, "gamma_I", minimum=0.0)
         W, kernel = self._graph_and_kernel(X)
+        return self._fit_map(X, labels, W, kernel, gamma_A, gamma_I)
+
+    def _fit_map(
+        self, X: Array, labels: Labels, W: Any, kernel: Kernel | None, gamma_A: float, gamma_I: float
+    ) -> Array:
+        """Keep the map of these weights, and give the scores of the training rows."""
         labelled = (labels.codes >= 0).astype(np.float64)
         metric = raised(gamma_I * laplacian_of(W), labelled)  # J + γ_I L
         target = labels.indicators
@@ -300,6 +306,12 @@ class FME(_MapClassifier):
         mu, gamma = as_positive(self.mu, "mu"), as_positive(self.gamma, "gamma")
         weight = as_positive(self.label_weight, "label_weight")
         W, kernel = self._graph_and_kernel(X)
+        return self._fit_map(X, labels, W, kernel, mu, gamma, weight)
+
+    def _fit_map(
+        self, X: Array, labels: Labels, W: Any, kernel: Kernel | None, mu: float, gamma: float, weight: float
+    ) -> Array:
+        """Keep the map of these weights, and give the scores of the training rows."""
         smoother: Any
         if kernel is None:
             smoother = LinearRidgeSmoother(X.astype(np.float64), in_bounds(self._in_units(1.0 / gamma, 2)))

@@ -13,6 +13,7 @@ from manifast.embeddings.partly_labelled import SDA, SDE, TCA
 from manifast.embeddings.projections import LLTSA, LPP, NPE, SpectralRegression
 from manifast.embeddings.scaling import ClassicalMDS, Isomap, SupervisedIsomap
 from manifast.embeddings.spectral import DiffusionMaps, LaplacianEigenmaps
+from manifast.embeddings.validated import SDACV, SDECV, TCACV
 
 __all__ = [
     "LDE",
@@ -25,8 +26,11 @@ __all__ = [
     "NSSE",
     "NSSECV",
     "SDA",
+    "SDACV",
     "SDE",
+    "SDECV",
     "TCA",
+    "TCACV",
     "ClassicalMDS",
     "ComposedEmbedding",
     "DiffusionMaps",

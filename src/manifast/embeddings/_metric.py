@@ -33,10 +33,13 @@ class ClassMetric:
         if self.metric != "euclidean" and self._pairwise():  # type: ignore[attr-defined]
             raise ValueError(f"metric must be 'euclidean' where X holds kernel values. Got {self.metric!r} instead.")
         self.metric_ = self._better_metric(X, labels) if self.metric == "auto" else self.metric
-        self._whitening = whitening(X, labels) if self.metric_ == "within" else None
-        if self._whitening is None:
+        self._whitening = self._whiten(X, labels) if self.metric_ == "within" else None
+        if self._whitening is None and self.metric_ == "within":
             self.metric_ = "euclidean"
         return self._measure_new(X)
+
+    def _whiten(self, X: Any, labels: Labels) -> Any:
+        return whitening(X, labels)
 
     def _measure_new(self, X: Any) -> Any:
         return X if self._whitening is None else self._whitening.predict(X)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
 from manifast import objectives
+from manifast._choices import central_best, check_grid, hide_labels
 from manifast._labels import Labels
-from manifast._linalg.condensed import Condensed, mean_degree, shifted, unit
-from manifast._linalg.systems import PenalizedSystem
+from manifast._linalg.condensed import Condensed, by_product, mean_degree, regressions_on, shifted, unit
 from manifast._progress import Progress, Steps, stage, stages
 from manifast._rows import Rows
-from manifast._validation import Array, as_count, as_positive
+from manifast._validation import Array, as_positive
 from manifast._warnings import warn
 from manifast.embeddings._base import SupervisedEmbedding
 from manifast.embeddings._callbacks import FollowedFit
@@ -305,7 +304,7 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         return choice(objectives.Margin, self, lam=1.0)
 
     def _embed(self, X: Array, y: Labels) -> None:
-        lams, mus, gammas = (_check_grid(getattr(self, name), name) for name in ("lam", "mu", "gamma"))
+        lams, mus, gammas = (check_grid(getattr(self, name), name) for name in ("lam", "mu", "gamma"))
         if self.target not in ("transform", "embedding"):
             raise ValueError(f"target must be 'transform' or 'embedding'. Got {self.target!r} instead.")
         rows = Rows(X, self._exponent, self.kernel == "precomputed")
@@ -381,31 +380,17 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         if self.sigma is None:
             mean = mean_sq_distance(rows.X) or 1.0
             return [float(np.sqrt(2.0**m * mean)) for m in range(1, 7)]
-        return [float(rows.in_units(sigma, 1)) for sigma in _check_grid(self.sigma, "sigma")]
+        return [float(rows.in_units(sigma, 1)) for sigma in check_grid(self.sigma, "sigma")]
 
     def _splits(self, labels: Labels) -> list[_Split]:
-        from sklearn.model_selection import RepeatedStratifiedKFold
-
-        parts, repeats = as_count(self.cv, "cv"), as_count(self.n_repeats, "n_repeats")
-        if parts < 2:
-            raise ValueError(f"cv must be at least 2. Got {parts} instead.")
-        several = labels.sizes >= 2
-        if not several.any():
+        pairs = hide_labels(labels, self.cv, self.n_repeats, self.random_state)
+        if not pairs:
             return []
-        codes = labels.codes[labels.labelled]
-        # Rows that are alone in their class cannot be hidden: they are always known.
-        hideable, alone = np.flatnonzero(several[codes]), np.flatnonzero(~several[codes])
-        splitter = RepeatedStratifiedKFold(
-            n_splits=min(parts, int(labels.sizes[several].min())), n_repeats=repeats, random_state=self.random_state
-        )
-        pairs = [
-            (np.sort(np.append(hideable[known], alone)), hideable[hidden])
-            for known, hidden in splitter.split(codes[hideable], codes[hideable])
-        ]
         most = min(len(known) for known, _ in pairs)
         dimensions = np.arange(1, most + 1)
         if self.n_components is not None:
             dimensions = dimensions[min(self.n_components, most) - 1 :][:1]
+        codes = labels.codes[labels.labelled]
         return [_Split(codes, known, hidden, dimensions, self.target == "transform") for known, hidden in pairs]
 
     def _regressions(
@@ -414,18 +399,11 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         """Every μ and γ with the problem reduced to the labelled rows."""
         rows = labels.labelled
         M, D = margins(labels.codes[rows], labels.count)
-        columns, near = unit(data.n, rows), mean_degree(L)
+        near = mean_degree(L)
 
         def reduced(shift: float, weight: float, smoothers: list[Any]) -> list[Reduced]:
-            # Smoothers that differ in their ridges alone share what does not depend on these.
-            system = PenalizedSystem(shifted(L, rows, D, shift), smoothers[0].penalty(weight))
-            first, found = system.inner(columns), []
-            for smoother in smoothers:
-                if smoother is not smoothers[0]:
-                    system = system.with_ridges(smoother.penalty(weight).ridges)
-                response = system.complete(first.copy(), columns)
-                found.append(Reduced(response[rows], smoother.hat(rows) @ response, shift, D))
-            return found
+            parts = regressions_on(shifted(L, rows, D, shift), rows, weight, smoothers)
+            return [Reduced(block, image, shift, D) for block, image in parts]
 
         def both(weight: float, smoothers: list[Any]) -> list[Reduced]:
             problems = reduced(near, weight, smoothers)
@@ -438,10 +416,7 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
 
         if self.kernel is None:
             smoother = self._prepared(data, None, 1.0, 1.0).regression
-            products: dict[float, list[tuple[float, float]]] = {}
-            for mu, gamma in product(mus, gammas):
-                products.setdefault(float(f"{mu * gamma:.12g}"), []).append((mu, gamma))
-            for weight, pairs in products.items():
+            for weight, pairs in by_product(mus, gammas):
                 problems = both(weight, [smoother.with_ridge(data.squared(1.0 / gamma)) for _, gamma in pairs])
                 yield from ((mu, gamma, problem) for (mu, gamma), problem in zip(pairs, problems, strict=True))
             return
@@ -507,18 +482,3 @@ class _Split:
             nearest = np.argmin(distances[self.dimensions - 1], axis=2)
             counts += np.sum(self._answers[nearest] == self._truth[part], axis=1)
         return counts
-
-
-def central_best(places: Array, scores: Array) -> int:
-    """The choice of the best score; of several the one nearest to their middle, in steps of the grid."""
-    best = np.flatnonzero(scores == scores.max())
-    away = np.square(places[best] - places[best].mean(axis=0)).sum(axis=1)
-    return int(best[np.argmin(away)])
-
-
-def _check_grid(values: Any, name: str) -> list[float]:
-    if np.ndim(values) == 0:
-        return [as_positive(values, name)]
-    if np.ndim(values) != 1 or not len(values):
-        raise ValueError(f"{name} must be a positive number or a sequence of them. Got {values!r} instead.")
-    return [as_positive(value, f"every entry of {name}") for value in values]

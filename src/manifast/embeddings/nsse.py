@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import objectives
+from manifast._choices import warn_of_edges
 from manifast._labels import Labels
 from manifast._linalg.interpolation import Interpolator
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -301,7 +302,8 @@ class NSSECV(NSSE):
         steps.close()
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
-        warn_of_edges(candidates, chosen, {key: float(found.mean()) for key, found in errors.items()})
+        means = {key: float(found.mean()) for key, found in errors.items()}
+        warn_of_edges(("mu1", "mu2", "mu3"), candidates, chosen, means)
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())
         self.cv_results_ = {
             "params": [dict(zip(candidates, key, strict=True)) for key in errors],
@@ -399,20 +401,3 @@ def from_two_starts(smoother: Gaussian, objective: Any, rows: Rows, interpolator
         begun = clone(smoother).set_params(sigma_init=start * unit)
         found.append(embed(objective, begun.prepare(rows, interpolator), d))
     return min(found, key=lambda solution: float(solution.details.objectives[-1]))
-
-
-def warn_of_edges(
-    candidates: dict[str, list[Any]], chosen: dict[str, Any], errors: dict[tuple[Any, ...], float]
-) -> None:
-    """Say which choice is the first or last of several candidates, and better than the next one."""
-    for name in ("mu1", "mu2", "mu3"):
-        values = sorted(candidates[name])
-        if len(values) < 3 or chosen[name] not in (values[0], values[-1]):
-            continue
-        inner = values[1] if chosen[name] == values[0] else values[-2]
-        beside = errors.get(tuple((chosen | {name: inner}).values()))
-        if beside is not None and errors[tuple(chosen.values())] < beside:
-            warn(
-                f"{name} = {chosen[name]:g} is the best of its candidates and at their edge. Others beyond it may be "
-                f"better: give {name} candidates on both sides of it."
-            )

@@ -194,7 +194,10 @@ class SDA(PartlyLabelled):
 
     def build(self, rows: Rows, labels: Labels | None, d: int) -> Objective:
         assert labels is not None
-        L = self.laplacian(rows)
+        return self.assemble(labels, rows.n, self.laplacian(rows))
+
+    def assemble(self, labels: Labels, n: int, L: Any) -> Objective:
+        """The objective of a graph whose Laplacian is known."""
         within, between = self.scatters(labels)
         smooth = float(self.alpha) * L
         sparse = smooth + (within.sparse if is_sparse(smooth) else within.sparse.toarray())

@@ -9,7 +9,7 @@ kernel, (15) is μγ R without bias, both for a ridge of 1/γ.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -206,6 +206,10 @@ class RidgeRegression:
     rows: Rows
     kernel: Kernel | None
     weight: float
+
+    def with_weight(self, weight: float) -> RidgeRegression:
+        """The same regression with another weight, on which its factorisation does not depend."""
+        return replace(self, weight=weight)
 
     def added_to(self, A: Any, *, unit: float, drop_constant: bool) -> Any:
         """A + unit · weight · R; where the constant is left out anyway R need not vanish on it."""

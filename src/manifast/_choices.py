@@ -1,0 +1,134 @@
+"""Weights chosen by validation: grids, labels that are hidden in turn, ties and edges. What the CV estimators share."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from manifast._labels import Labels
+from manifast._progress import Progress, Steps, stage, stages
+from manifast._validation import Array, as_count, as_positive
+from manifast._warnings import warn
+
+WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6)  # what a weight is chosen from by default
+
+Hidden = tuple[Array, Array]  # labelled rows, by their place among these, that stay known, and those that are hidden
+Tried = Iterator[tuple[tuple[float, float], int]]  # two weights, and how many hidden labels they find again
+
+
+def check_grid(values: Any, name: str) -> list[float]:
+    """Candidates of a positive parameter, one or several."""
+    if np.ndim(values) == 0:
+        return [as_positive(values, name)]
+    if np.ndim(values) != 1 or not len(values):
+        raise ValueError(f"{name} must be a positive number or a sequence of them. Got {values!r} instead.")
+    return [as_positive(value, f"every entry of {name}") for value in values]
+
+
+def hide_labels(labels: Labels, cv: Any, n_repeats: Any, random_state: Any) -> list[Hidden]:
+    """The labelled rows split into parts that are hidden in turn, several times; none where no class has two."""
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    parts, repeats = as_count(cv, "cv"), as_count(n_repeats, "n_repeats")
+    if parts < 2:
+        raise ValueError(f"cv must be at least 2. Got {parts} instead.")
+    several = labels.sizes >= 2
+    if not several.any():
+        return []
+    codes = labels.codes[labels.labelled]
+    # Rows that are alone in their class cannot be hidden: they are always known.
+    hideable, alone = np.flatnonzero(several[codes]), np.flatnonzero(~several[codes])
+    splitter = RepeatedStratifiedKFold(
+        n_splits=min(parts, int(labels.sizes[several].min())), n_repeats=repeats, random_state=random_state
+    )
+    return [
+        (np.sort(np.append(hideable[known], alone)), hideable[hidden])
+        for known, hidden in splitter.split(codes[hideable], codes[hideable])
+    ]
+
+
+def central_best(places: Array, scores: Array) -> int:
+    """The choice of the best score; of several the one nearest to their middle, in steps of the grid."""
+    best = np.flatnonzero(scores == scores.max())
+    away = np.square(places[best] - places[best].mean(axis=0)).sum(axis=1)
+    return int(best[np.argmin(away)])
+
+
+def warn_of_edges(
+    names: Sequence[str],
+    candidates: dict[str, list[Any]],
+    chosen: dict[str, Any],
+    errors: dict[tuple[Any, ...], float],
+) -> None:
+    """Say which choice is the first or last of several candidates, and better than the next one."""
+    for name in names:
+        values = sorted(candidates[name])
+        if len(values) < 3 or chosen[name] not in (values[0], values[-1]):
+            continue
+        inner = values[1] if chosen[name] == values[0] else values[-2]
+        beside = errors.get(tuple((chosen | {name: inner}).values()))
+        if beside is not None and errors[tuple(chosen.values())] < beside:
+            warn(
+                f"{name} = {chosen[name]:g} is the best of its candidates and at their edge. Others beyond it may be "
+                f"better: give {name} candidates on both sides of it."
+            )
+
+
+class WeightSearch:
+    """Mixin of semi-supervised estimators that choose two of their weights by labels that are hidden in turn."""
+
+    _defaults: ClassVar[dict[str, float]]  # of the two weights, where nothing can be validated
+    cv: Any
+    n_repeats: Any
+    random_state: Any
+
+    def _plan(self, labels: Labels) -> tuple[dict[str, list[float]], list[Hidden]]:
+        """Candidates of the weights, and the labels to hide: all that can be refused before any work."""
+        grids = {name: check_grid(getattr(self, name), name) for name in self._defaults}
+        return grids, hide_labels(labels, self.cv, self.n_repeats, self.random_state)
+
+    def _choose(
+        self, grids: dict[str, list[float]], hidden: list[Hidden], tried: Callable[[], Tried]
+    ) -> dict[str, float]:
+        """The pair of weights that finds the most hidden labels; the defaults where no label can be hidden.
+
+        `tried` gives every pair of weights of the grids once, in any order.
+        """
+        if not hidden:
+            self.best_params_, self.best_score_, self.cv_results_ = dict(self._defaults), np.nan, {}
+            warn(
+                "no class has two labelled rows, so that none can be hidden to validate on: the default weights "
+                f"{self.best_params_} are taken. Label a second row of some classes to choose weights."
+            )
+            return self.best_params_
+        total, count = int(np.prod([len(grid) for grid in grids.values()])), sum(len(part) for _, part in hidden)
+        scores: dict[tuple[float, ...], float] = {}
+        report, steps = Progress("choices of weights", total), Steps("choices of weights", total)
+        with warnings.catch_warnings(), stage(f"validation of {total} choices of weights"):
+            warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
+            for weights, found in tried():
+                scores[weights] = found / count
+                if stages():
+                    report(len(scores), f", best score {max(scores.values()):.4f}")
+                if steps.done():
+                    break
+        steps.close()
+        pairs, found_shares = list(scores), np.array(list(scores.values()))
+        places = np.array([[grid.index(w) for w, grid in zip(pair, grids.values(), strict=True)] for pair in pairs])
+        best = pairs[central_best(places, found_shares)]
+        self.best_params_ = dict(zip(grids, best, strict=True))
+        self.best_score_ = scores[best]
+        columns = (np.array(column) for column in zip(*pairs, strict=True))
+        self.cv_results_ = dict(zip(grids, columns, strict=True)) | {"score": found_shares}
+        warn_of_edges(list(grids), grids, self.best_params_, {pair: -score for pair, score in scores.items()})
+        return self.best_params_
+
+
+def defaults_of(kind: type[Any], *names: str) -> dict[str, Any]:
+    """The defaults of parameters of a class."""
+    parameters = inspect.signature(kind).parameters
+    return {name: parameters[name].default for name in names}
