@@ -5,7 +5,7 @@
  * Template. Needs: base/dtype_impl.h. */
 
 #undef GEODESIC_PART
-#define GEODESIC_PART 512 /* columns at a time: a page of each row, and parts of all rows in reach of the cache */
+#define GEODESIC_PART 128 /* columns at a time: those of 2 x 10 neighbours stay in the first cache, measured */
 
 /* Four vectors of doubles. */
 MF_INLINE void NAME(geodesic_load)(const REAL *from, vf64 *to)
