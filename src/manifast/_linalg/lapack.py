@@ -22,7 +22,8 @@ _LETTER = {"f": b"s", "d": b"d"}
 @cache
 def _routine(name: str, arguments: int) -> Callable[..., None]:
     """A routine whose arguments are all pointers. A call of ctypes lets other threads run."""
-    capsule = cython_lapack.__pyx_capi__[name]
+    table: Any = cython_lapack.__pyx_capi__
+    capsule = table[name]
     api = ctypes.pythonapi
     name_of: Any = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     pointer_of: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
