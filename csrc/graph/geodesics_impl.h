@@ -5,8 +5,8 @@
  * Template. Needs: base/dtype_impl.h. */
 
 #undef GEODESIC_PART
-/* Columns at a time: a page of each row, and parts of all rows in reach of the cache. */
-#define GEODESIC_PART MF_LIMIT(512, 8)
+/* Columns at a time: those of 2 x 10 neighbours stay in the first cache, measured. */
+#define GEODESIC_PART MF_LIMIT(128, 8)
 
 /* Four vectors of doubles. */
 MF_INLINE void NAME(geodesic_load)(const REAL *from, vf64 *to)

@@ -19,6 +19,7 @@ from manifast.extensions import KernelRidge
 from manifast.spectral import smallest_eigenvectors
 
 SIZES = [1, 5, 16, 17, 32, 75]
+BLOCKS = [16, None]  # our own blocks, or LAPACK at once
 
 
 def definite(n, dtype, order):
@@ -30,23 +31,25 @@ def definite(n, dtype, order):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", SIZES)
 class TestAgainstNumpy:
-    def test_factor(self, n, dtype, order):
+    @pytest.mark.parametrize("block", BLOCKS)
+    def test_factor(self, n, dtype, order, block):
         A = definite(n, dtype, order)
         L = A.copy(order="K")
         L[np.triu_indices(n, 1)] = np.nan  # is not read
-        assert _dense.factor(L, block=16)
+        assert _dense.factor(L, block=block)
         assert L.dtype == dtype
         assert np.isnan(L[np.triu_indices(n, 1)]).all()
         assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=0, atol=200 * np.finfo(dtype).eps)
 
-    def test_solves(self, n, dtype, order):
+    @pytest.mark.parametrize("block", BLOCKS)
+    def test_solves(self, n, dtype, order, block):
         A, B = definite(n, dtype, order), np.random.default_rng(1).standard_normal((n, 3)).astype(dtype)
         before = B.copy()
         L = A.copy(order="K")
-        _dense.factor(L, block=16)
+        _dense.factor(L, block=block)
         tolerance = {"rtol": 0, "atol": 500 * np.finfo(dtype).eps}
         triangle = np.tril(L).astype(np.float64)
-        found = _dense.solve(L, B, block=16)
+        found = _dense.solve(L, B, block=block)
         assert found.dtype == dtype
         assert_allclose(found, np.linalg.solve(A.astype(np.float64), B), **tolerance)
         assert_allclose(
@@ -79,16 +82,31 @@ class TestAgainstNumpy:
         assert_allclose(_dense.solve_general(A.copy(order="K"), B, block=16), expected, rtol=0, atol=room)
 
 
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("n", SIZES)
-def test_what_is_not_definite_is_told(n):
+def test_what_is_not_definite_is_told(n, block):
     A = definite(n, np.float64, "C")
     for bad in (-1.0, np.nan):
         L = A.copy()
         L[n - 1, n - 1] = bad
-        assert not _dense.factor(L, block=16)
+        assert not _dense.factor(L, block=block)
         L = A.copy()
         L[0, 0] = bad
-        assert not _dense.factor(L, block=16)
+        assert not _dense.factor(L, block=block)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_part_of_a_larger_matrix(order):
+    A, B = definite(20, np.float64, order), np.random.default_rng(0).standard_normal((20, 3))
+    large = np.full((30, 40), 7.0, order=order)
+    large[5:25, 10:30] = A
+    part = large[5:25, 10:30]
+    assert _dense.factor(part)
+    assert_allclose(np.tril(part), np.linalg.cholesky(A), rtol=0, atol=1e-13)
+    assert_allclose(_dense.solve(part, B), np.linalg.solve(A, B), rtol=0, atol=1e-13)
+    assert_allclose(_dense.solve(part, B[:, :1]), np.linalg.solve(A, B[:, :1]), rtol=0, atol=1e-13)
+    part[:] = 7.0
+    assert (large == 7.0).all()
 
 
 def test_a_singular_general_matrix_is_refused():
@@ -112,6 +130,14 @@ def test_no_part_is_larger_than_a_step(monkeypatch):
 def two_threads(monkeypatch):
     monkeypatch.setattr(_dense, "_LITTLE", 0.0)
     monkeypatch.setattr(_threads, "available_threads", lambda: 2)
+
+
+def test_factors_are_made_side_by_side(two_threads):
+    matrices = {n: definite(n, np.float64, "F") for n in (3, 7, 30)}
+    found = _dense.factored(lambda n: matrices[n].copy(order="F"), [30, 7, 3], 30)
+    for n, L in zip([30, 7, 3], found, strict=True):
+        assert_array_equal(np.tril(L), np.tril(la.cholesky(matrices[n], lower=True)))
+    assert _dense.factored(lambda sign: sign * np.eye(4, order="F"), [1.0, -1.0], 4)[1] is None
 
 
 def test_parts_run_side_by_side(two_threads):

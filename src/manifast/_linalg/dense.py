@@ -1,17 +1,17 @@
 """Dense Cholesky factors, solves and inverses, in blocks of our own: the one place where large matrices are factored.
 
-LAPACK's own routines are not used beyond a block: the threaded Cholesky of OpenBLAS 0.3.31 crashes from about 16,000
-rows on, and none of them can be interrupted. Here nearly all work is in products of blocks, as long in all as LAPACK
-takes, and Python's signals are seen between them. BLAS stays on one thread, and products of several parts run side by
-side in threads of our own: BLAS's threads spin while they wait for each other, and are five times slower than one as
-soon as anything else runs. Factors are lower triangles; of symmetric matrices only the lower triangle is read. Nothing
-but panels is copied.
+LAPACK's own routines are not used beyond some hundredths of a second: the threaded Cholesky of OpenBLAS 0.3.31 crashes
+from about 16,000 rows on, and none of them can be interrupted. Nearly all work on larger matrices is in products of
+blocks here, as long in all as LAPACK takes, and Python's signals are seen between them. BLAS stays on one thread, and
+products of several parts run side by side in threads of our own: BLAS's threads spin while they wait for each other,
+and are five times slower than one as soon as anything else runs. Factors are lower triangles; of symmetric matrices
+only the lower triangle is read. Nothing but panels is copied.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import ceil
 from typing import Any
@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from manifast._linalg import lapack
 from manifast._threads import kernel_threads, one_blas_thread
 from manifast._validation import Array
 
-_BLOCK = 256  # rows and columns that LAPACK factors at once
+_BLOCK = 256  # rows and columns that LAPACK factors at once where there are more than
+_WHOLE = 2000  # rows, which take it 0.03 s; in blocks of our own 840 rows take 2.4 times as long, 2000 1.7 times;
+# inverses of them 0.1 s, in blocks 1.4 times as long
 _FLOPS = 1e9  # of one product: hundredths of a second, ten times that where others use the cores
 _LITTLE = 2e7  # operations, below which a second thread is not worth its start
 _NUMBERS = 1e6  # written at once: fresh memory takes a thousandth of a second per megabyte on some machines
-_INVERTED = 2000  # rows that LAPACK inverts as a whole: 0.1 s; in blocks 1000 rows take 1.7 times as long, 2000 1.4
 _PIVOTS = 64  # columns that a pivoted factorisation brings up to date at once
 
 
@@ -62,13 +64,17 @@ def factor_jittered(matrix: Array, what: str, *, ridge: float = 0.0, size: float
     return raised, jitter
 
 
-def factor(matrix: Array, *, block: int = _BLOCK) -> bool:
+def factor(matrix: Array, *, block: int | None = None) -> bool:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor L; False where it is not definite.
 
     float32 or float64, rows or columns contiguous. The upper triangle is left as it is. Where it fails, what has been
     written is of no use.
     """
     n = len(matrix)
+    if _at_once(matrix, block):
+        with one_blas_thread():
+            return lapack.factor(matrix)
+    block = block or _BLOCK
     potrf, trsm = _routines(matrix)
     for begin in range(0, n, block):
         end = min(begin + block, n)
@@ -144,8 +150,14 @@ def low_rank(matrix: Array, tolerance: float, most: int) -> Array | None:
     return np.ascontiguousarray(factor[:, :rank])
 
 
-def solve(triangle: Array, B: Array, *, block: int = _BLOCK) -> Array:
+def solve(triangle: Array, B: Array, *, block: int | None = None) -> Array:
     """(LL')^-1 B for the factor L that `factor` left; B is (n, m)."""
+    if _at_once(triangle, block) and np.result_type(triangle, B) == triangle.dtype:
+        X = np.array(B, dtype=triangle.dtype, order="F")
+        with one_blas_thread():
+            _each(X.shape[1], 2.0 * len(X) ** 2, lambda columns: lapack.solve(triangle, X[:, columns]))
+        return X
+    block = block or _BLOCK
     return solve_triangle(triangle, solve_triangle(triangle, B, block=block), transposed=True, block=block)
 
 
@@ -224,7 +236,7 @@ def inverse(triangle: Array, *, block: int | None = None) -> Array:
 
 def _in_place(routine: str, triangle: Array, block: int | None) -> bool:
     """Let LAPACK overwrite a triangle that is small enough as a whole; False where it is not."""
-    if block is not None or len(triangle) > _INVERTED or not triangle.flags.forc:
+    if block is not None or len(triangle) > _WHOLE or not triangle.flags.forc:
         return False
     columns_first = triangle.flags.f_contiguous
     call: Any = la.get_lapack_funcs(routine, (triangle,))
@@ -233,6 +245,11 @@ def _in_place(routine: str, triangle: Array, block: int | None) -> bool:
     if failed:
         raise la.LinAlgError("the matrix is singular")
     return True
+
+
+def _at_once(matrix: Array, block: int | None) -> bool:
+    """Whether LAPACK is to take a matrix as a whole."""
+    return block is None and len(matrix) <= _WHOLE and lapack.fits(matrix)
 
 
 def _routines(matrix: Array) -> tuple[Any, Any]:
@@ -264,6 +281,30 @@ def _each(count: int, flops: float, work: Callable[[slice], None]) -> None:
                 wait(running)
         for future in running:
             future.result()
+
+
+def side_by_side(call: Callable[[Any], Any], items: Sequence[Any], flops: float) -> list[Any]:
+    """`call` of every item, which takes so many operations, on all threads; calls must not use threads themselves."""
+    found: list[Any] = [None] * len(items)
+
+    def some(part: slice) -> None:
+        found[part] = map(call, items[part])
+
+    _each(len(items), flops, some)
+    return found
+
+
+def factored(make: Callable[[Any], Array], items: Sequence[Any], n: int) -> list[Array | None]:
+    """The factor of the matrix (n, n) that `make` gives for each item, None where it is not definite.
+
+    Matrices that LAPACK takes as a whole are made and factored side by side.
+    """
+
+    def one(item: Any) -> Array | None:
+        matrix = make(item)
+        return matrix if factor(matrix) else None
+
+    return side_by_side(one, items, n**3 / 3.0) if n <= _WHOLE else [one(item) for item in items]
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

@@ -6,6 +6,7 @@ those of NSSE.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from manifast._linalg import dense
 from manifast._linalg.copies import unique_rows
 from manifast._linalg.davidson import shifted_product, smallest_coefficients
 from manifast._progress import Steps, log, stages
+from manifast._threads import available_threads
 from manifast._validation import Array
 from manifast.kernels import sq_distances
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm
@@ -26,6 +28,8 @@ _REFINE = 6  # widths tried inside the bracket
 _BEYOND = 1.4  # how far the search may leave the grid at its ends
 _PANEL = 256  # rows of the kernel matrix that are made at once
 _SLACK = 0.999  # of a bound, for rounding
+_FAR_OFF = 1.3  # times the best cost, beyond which a width's factor is not kept
+_DEPENDENT = 1e-10  # relative eigenvalue of a Gram matrix below which rounding is all there is
 _KEPT_BYTES = 1 << 29  # for factors of the kernel matrix that may serve again
 _FAR = 1e6  # where the constant is moved to, relative to the objective
 
@@ -47,6 +51,7 @@ class Interpolator:
         self.roots = np.sqrt(counts)
         self._distinct = self.squares if len(first) == self.n else self.squares[np.ix_(first, first)]
         self._factors: dict[float, Array | None] = {}
+        self._spare: list[Array] = []  # memory of factors that are no longer wanted
         self._problems: dict[int, tuple[Any, SmoothProblem]] = {}
         # All that a search comes back to, or none: large matrices are rather made again than kept.
         fit = int(_KEPT_BYTES // (8 * self.n**2))
@@ -68,6 +73,7 @@ class Interpolator:
         """Let factors go that are too large to be kept beside what follows."""
         if self.keep == 1:
             self._factors.clear()
+            self._spare.clear()
 
     def factored(self, sigma: float) -> bool:
         """Whether a factor of Ψ is at hand, so that its cost takes no more than a solve."""
@@ -82,45 +88,64 @@ class Interpolator:
         """Coefficients of all rows: copies share one equally."""
         return np.asarray((coef / self.roots[:, None])[self.groups])
 
-    def cost_bounds(
-        self, mu2: float, mu3: float, widths: list[float], sigma: float, Y: Array, coef: Array
-    ) -> Array:
-        """Lower bounds on the cost of widths, from two products with each kernel matrix instead of a factorisation.
+    def cost_bound(self, mu2: float, mu3: float, width: float, Y: Array, directions: Array) -> float:
+        """A lower bound on the cost of a width, from products with its kernel matrix instead of a factorisation.
 
-        |Ψ^-1 y|² ≥ (y·v)² / |Ψv|² for any v. It is exact for v = Ψ^-2 y: that of the current width serves all, beside
-        v = y for narrow kernels.
+        |Ψ^-1 y|² is the largest (y·v)² / |Ψv|² over all v: here over those in the span of `directions`, as far as their
+        images are independent. It is exact where they hold Ψ^-2 y.
         """
         target = Y[self.unique]
-        inner = self._solve(sigma, coef / self.roots[:, None])
-        directions = target if inner is None else np.hstack([target, inner])
-        repeat = directions.shape[1] // target.shape[1]
-        along = np.einsum("ij,ij->j", np.tile(target, repeat), directions)
-        bounds = []
-        for width in widths:
-            lengths = np.zeros(directions.shape[1])
-            for begin in range(0, len(target), _PANEL):
-                rows = slice(begin, begin + _PANEL)
-                image = _gaussian(self._distinct[rows], width) @ directions
-                lengths += np.square(image * self.roots[rows, None]).sum(axis=0)
-            each = np.square(along) / np.maximum(lengths, np.finfo(float).tiny)
-            smallest = each.reshape(repeat, -1).max(axis=0).sum()
-            bounds.append(_SLACK * mu2 * smallest + mu3 / width**2)
-        return np.array(bounds)
+        image = np.empty(directions.shape)
+        for begin in range(0, len(target), _PANEL):
+            rows = slice(begin, begin + _PANEL)
+            image[rows] = _gaussian(self._distinct[rows], width) @ directions
+        image *= self.roots[:, None]
+        lengths = np.maximum(np.asarray(np.linalg.norm(image, axis=0)), np.finfo(float).tiny)
+        image /= lengths
+        values, vectors = np.linalg.eigh(image.T @ image)
+        apart = values > _DEPENDENT * values[-1]
+        along = vectors[:, apart].T @ (directions.T @ target / lengths[:, None])
+        smallest = np.square(along / np.sqrt(values[apart])[:, None]).sum()
+        return float(_SLACK * mu2 * smallest + mu3 / width**2)
+
+    def direction(self, sigma: float, Y: Array) -> Array:
+        """Ψ^-2 Y, repeated rows counted once; nothing where Ψ is singular. It serves bounds on widths around."""
+        coef = self.coefficients(sigma, Y)
+        inner = None if coef is None else self._solve(sigma, coef / self.roots[:, None])
+        return np.empty((len(self.roots), 0)) if inner is None else inner
 
     def cost(self, mu2: float, mu3: float, sigma: float, Y: Array) -> float:
         """The part of (10) that σ changes: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
         coef = self.coefficients(sigma, Y)
         return np.inf if coef is None else float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
 
-    def _solve(self, sigma: float, block: Array) -> Array | None:
-        """Ψ^-1 times a block, repeated rows counted once."""
-        if sigma not in self._factors:
+    def factor(self, widths: Sequence[float]) -> None:
+        """Have the factors of these widths at hand, as far as they are kept."""
+        wanted = [sigma for sigma in widths if sigma not in self._factors]
+        for sigma, found in zip(wanted, dense.factored(self._lower_kernel, wanted, len(self.roots)), strict=True):
             while len(self._factors) >= self.keep:
                 self._factors.pop(next(iter(self._factors)))
+            self._factors[sigma] = found
+
+    def recycle(self, sigma: float) -> None:
+        """Let a factor go; its memory serves the next one, as fresh memory can take as long as a factorisation."""
+        found = self._factors.pop(sigma, None)
+        if found is not None:
+            self._spare.append(found.T)
+
+    def _lower_kernel(self, sigma: float) -> Array:
+        """The lower triangle of Ψ, repeated rows counted once: all that a factorisation reads."""
+        try:
+            psi = self._spare.pop()
+        except IndexError:
             psi = np.empty(self._distinct.shape)
-            for begin in range(0, len(psi), _PANEL):  # one triangle is all that a factorisation reads
-                psi[begin : begin + _PANEL, begin:] = _gaussian(self._distinct[begin : begin + _PANEL, begin:], sigma)
-            self._factors[sigma] = psi.T if dense.factor(psi.T) else None
+        for begin in range(0, len(psi), _PANEL):
+            psi[begin : begin + _PANEL, begin:] = _gaussian(self._distinct[begin : begin + _PANEL, begin:], sigma)
+        return psi.T
+
+    def _solve(self, sigma: float, block: Array) -> Array | None:
+        """Ψ^-1 times a block, repeated rows counted once."""
+        self.factor([sigma])
         factor = self._factors[sigma]
         return None if factor is None else dense.solve(factor, block)
 
@@ -280,11 +305,39 @@ def best_width(
     for width in filter(interpolator.factored, grid):
         cost(width)
     others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
-    bounds = interpolator.cost_bounds(mu2, mu3, others, sigma, Y, coef)
-    for at in np.argsort(bounds, kind="stable"):
-        if bounds[at] > min(costs.values()):
+    directions = {sigma: np.hstack([Y[interpolator.unique], interpolator.direction(sigma, Y)])}
+
+    def direction(width: float) -> Array:
+        if width not in directions:
+            directions[width] = np.hstack([directions[sigma], interpolator.direction(width, Y)])
+        return directions[width]
+
+    def bound(width: float) -> float:
+        """With the directions of the width that is nearest among those that have a cost by now."""
+        near = min((u for u in costs if u != sigma), key=lambda u: abs(np.log(u / width)), default=sigma)
+        return interpolator.cost_bound(mu2, mu3, width, Y, direction(near))
+
+    def bounds(widths: list[float]) -> dict[float, float]:
+        flops = 2.0 * len(Y) ** 2 * directions[sigma].shape[1]
+        return dict(zip(widths, dense.side_by_side(bound, widths, flops), strict=True))
+
+    lowest_costs = bounds(others)
+    together = available_threads() if interpolator.keep > 1 else 1  # factors of the next ones are made side by side
+    while lowest_costs:
+        nearest = sorted(lowest_costs, key=lambda width: (lowest_costs[width], width))[:together]
+        nearest = [width for width in nearest if lowest_costs[width] <= min(costs.values())]
+        if not nearest:
             break
-        cost(others[at])
+        raised = bounds(nearest)  # those that were tried meanwhile tell more
+        for width in nearest:
+            del lowest_costs[width]
+        worth = [width for width in nearest if raised[width] <= min(costs.values())]
+        interpolator.factor(worth)
+        for width in worth:
+            cost(width)
+            direction(width)
+            if costs[width] > _FAR_OFF * min(costs.values()):  # the next step will hardly ask for it
+                interpolator.recycle(width)
     if not len(candidates):
         at = grid.index(best())
         below = grid[at - 1] if at else grid[at] / _BEYOND

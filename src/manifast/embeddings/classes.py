@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from manifast import objectives
 from manifast._rows import Rows
 from manifast._validation import Array
@@ -18,6 +20,7 @@ __all__ = ["FisherEmbedding", "LabelEncoding", "SupervisedLaplacianEigenmaps"]
 
 _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # of the natural map, chosen among by leave-one-out
 _RBF_ROWS = 10_000  # beyond, the interpolator's matrix would take more than a gigabyte
+_LOO_ROWS = 2000  # of which the ridge is chosen at most: leave-one-out takes twelve times as long as the map itself
 
 
 class ClassEmbedding(ClassMetric, Composed, SupervisedEmbedding):
@@ -35,7 +38,8 @@ class ClassEmbedding(ClassMetric, Composed, SupervisedEmbedding):
             return fit_owned(LatentVariable(), X, self.embedding_)
         # Chosen on centred coordinates, so that label encoding and its contrasts get the same.
         centred = self.embedding_ - self.embedding_.mean(axis=0)
-        ridge = fit_owned(RBF(ridge=_RIDGES), X, centred).ridge_
+        some = np.unique(np.linspace(0, rows.n - 1, min(rows.n, _LOO_ROWS)).astype(int))
+        ridge = fit_owned(RBF(ridge=_RIDGES), X[some], centred[some]).ridge_
         return fit_owned(RBF(ridge=ridge), X, self.embedding_)
 
 
@@ -65,7 +69,8 @@ class SupervisedLaplacianEigenmaps(ClassEmbedding):
         Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
-        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
+        on up to 2000 rows; its time grows with n³ (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()`
+        interpolates.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -141,7 +146,8 @@ class FisherEmbedding(ClassEmbedding):
         Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
-        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
+        on up to 2000 rows; its time grows with n³ (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()`
+        interpolates.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 
@@ -212,7 +218,8 @@ class LabelEncoding(ClassEmbedding):
         Plain distances, those of the shrunk covariance inside the classes, or the better by validation, as in `NSSE`.
     extension : None, str or extension, default None
         The map for new rows; None is `RBF` with the median distance as its width and a ridge chosen by leave-one-out
-        (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()` interpolates.
+        on up to 2000 rows; its time grows with n³ (`LatentVariable` beyond 10,000 rows, with a warning). `RBF()`
+        interpolates.
     verbose : bool or int, default False
         1 names the stages and their times on stderr, 2 also says what the solvers do.
 

@@ -1,0 +1,63 @@
+"""Bounds on the cost of a kernel's width, and the factors that serve again, against plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from manifast import _threads
+from manifast._linalg import interpolation
+
+WIDTHS = [0.3, 0.5, 0.8, 1.2, 2.0, 3.0]
+
+
+@pytest.fixture(params=[False, True], ids=["distinct", "copies"])
+def problem(request, rng):
+    """Rows, the embedding Y'Y = I, and the cost of a width by an explicit pseudo-inverse."""
+    X = rng.standard_normal((40, 3))
+    if request.param:
+        X = X[np.r_[0:40, 0:10, 5]]
+    Y = np.linalg.qr(rng.standard_normal((len(X), 4)))[0]
+    if request.param:  # copies have one image
+        for i, j in [*zip(range(40, 50), range(10), strict=True), (50, 5)]:
+            Y[i] = Y[j]
+    squares = np.square(X[:, None] - X).sum(axis=2)
+
+    def cost(sigma, mu2=0.3, mu3=2.0):
+        coef = np.linalg.pinv(np.exp(-squares / sigma**2), rcond=1e-13, hermitian=True) @ Y
+        return mu2 * np.square(coef).sum() + mu3 / sigma**2
+
+    return X, Y, cost
+
+
+def test_bounds_are_below_the_cost_and_reach_it(problem, rng):
+    X, Y, cost = problem
+    interpolator = interpolation.Interpolator(X)
+    distinct = len(interpolator.roots)
+    for width in WIDTHS:
+        assert_allclose(interpolator.cost(0.3, 2.0, width, Y), cost(width), rtol=1e-8)
+        own = interpolator.direction(width, Y)
+        for directions in (rng.standard_normal((distinct, 6)), Y[interpolator.unique], np.ones((distinct, 3))):
+            assert interpolator.cost_bound(0.3, 2.0, width, Y, directions) <= cost(width)
+            both = interpolator.cost_bound(0.3, 2.0, width, Y, np.hstack([directions, own]))
+            assert 0.998 * cost(width) <= both <= cost(width)
+        for other in WIDTHS:
+            assert interpolator.cost_bound(0.3, 2.0, width, Y, interpolator.direction(other, Y)) <= cost(width)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_best_width_is_that_of_trying_all(problem, monkeypatch, threads):
+    X, Y, cost = problem
+    monkeypatch.setattr(_threads, "available_threads", lambda: threads)
+    monkeypatch.setattr(interpolation, "available_threads", lambda: threads)
+    grid = np.geomspace(0.3, 3.0, 25)
+    for sigma in (0.3, 0.7, 1.5):
+        for mu3 in (0.1, 1.0, 10.0, 100.0):
+            interpolator = interpolation.Interpolator(X)
+            coef = interpolator.coefficients(sigma, Y)
+            for _ in range(2):  # the second time some factors are at hand, and the memory of others is used again
+                width, found = interpolation.best_width(interpolator, 0.3, mu3, Y, coef, sigma, grid)
+                costs = [cost(s, mu3=mu3) for s in (sigma, *grid)]
+                assert width == (sigma, *grid)[int(np.argmin(costs))]
+                assert_allclose(found, min(costs), rtol=1e-8)
