@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -44,7 +45,7 @@ class Labels:
         """Rows that have a label, ascending."""
         return np.flatnonzero(self.codes >= 0)
 
-    @property
+    @cached_property
     def members(self) -> list[Array]:
         """Rows of each class, ascending."""
         order = np.argsort(self.codes, kind="stable")

@@ -429,8 +429,8 @@ def _weighed(lengths: Array, weights: str, beta: float) -> Array:
 def _smallest(block: Array, k: int) -> Lists:
     """The k smallest entries of every row and their columns, ties by column."""
     if 8 * k > block.shape[1]:
-        order = np.argsort(block, axis=1, kind="stable")[:, :k]
-        return np.take_along_axis(block, order, axis=1), order.astype(np.int64, copy=False)
+        order = np.ascontiguousarray(np.argsort(block, axis=1, kind="stable")[:, :k], dtype=np.int64)
+        return np.take_along_axis(block, order, axis=1), order
     bound = np.partition(block, k - 1, axis=1)[:, k - 1 : k]
     i, j = np.nonzero(block <= bound)
     values = block[i, j]
