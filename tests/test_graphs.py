@@ -392,6 +392,7 @@ def test_any_components(seed, sizes, grid):
     X, labels, W = blocks(rng, sizes, grid=grid)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manifast.graphs.bridges._SMALL_COMPONENT", int(rng.choice([0, 3, 32])))
+        patch.setattr("manifast.graphs.bridges._PIECES", int(rng.choice([0, 4, 500])))
         G = connect_components(W, X, weights="distance")
     bridges = spanning_bridges(X, labels)
     rows, columns = sp.csr_array((np.ones(G.nnz), G.indices, G.indptr), shape=G.shape).nonzero()
@@ -399,8 +400,10 @@ def test_any_components(seed, sizes, grid):
     assert added == set(bridges)
 
 
-def test_clusters_far_apart(rng):
-    """Balls that leave few rows to search, in more dimensions than a tree likes, at any scale."""
+@pytest.mark.parametrize("pieces", [0, 500])
+def test_clusters_far_apart(rng, monkeypatch, pieces):
+    """Bounds that leave few rows to search, in more dimensions than a tree likes, at any scale."""
+    monkeypatch.setattr("manifast.graphs.bridges._PIECES", pieces)
     centres = rng.standard_normal((7, 20)) * 30
     labels = rng.integers(0, 7, 350)
     X = centres[labels] + rng.standard_normal((350, 20))
@@ -413,6 +416,19 @@ def test_clusters_far_apart(rng):
         assert lengths.keys() == expected.keys()
         for pair, length in lengths.items():
             assert length == pytest.approx(expected[pair] * scale, rel=1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_components_around_one_another(rng, monkeypatch, dtype):
+    """Spheres with one centre, where no line tells them apart, far from the origin."""
+    monkeypatch.setattr("manifast.graphs.bridges._SMALL_COMPONENT", 5)
+    labels = np.repeat(np.arange(4), 40)
+    X = rng.standard_normal((160, 6))
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True) * (1 + 3 * labels[:, None]) + 100).astype(dtype)
+    W = sp.block_diag([np.ones((40, 40)) - np.eye(40)] * 4, format="csr").astype(dtype)
+    added = sp.coo_array(connect_components(W, X, weights="distance") - W)
+    pairs = {(int(i), int(j)) for i, j, w in zip(added.row, added.col, added.data, strict=True) if i < j and w}
+    assert pairs == set(spanning_bridges(X.astype(np.float64), labels))
 
 
 def test_connected_graphs_come_back_as_they_are(rng):
