@@ -237,6 +237,26 @@ def error_of(row: dict[str, Any], best: float) -> str:
     return f"**{text}**" if row["error"] == best else text
 
 
+def graphs() -> str:
+    """What the width of heat weights and the number of neighbours do, one table per set."""
+    content = read(FOLDER / "graphs.json")["rows"]
+    blocks = []
+    for name in dict.fromkeys(row["set"] for row in content):
+        rows = [row for row in content if row["set"] == name]
+        measures = [found for found in dict.fromkeys(row["measure"] for row in rows) if found != "components"]
+        measures.append("components")
+        cells = {(row["rule"], row["n_neighbors"], row["measure"]): row["value"] for row in rows}
+        body = [
+            [rule, str(k), *(f"{cells[rule, k, measure]:.3g}" for measure in measures)]
+            for rule, k in dict.fromkeys((row["rule"], row["n_neighbors"]) for row in rows)
+        ]
+        head = ["width", "neighbours", *measures]
+        splits = max(row["splits"] for row in rows)
+        caption = f"**{name}**, means of {splits} splits"
+        blocks.append(f"{caption}\n\n{markdown(head, 'l' + 'r' * (len(head) - 1), body)}")
+    return "\n\n".join(blocks)
+
+
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "peers.md": ("peers.json", peers),
     "readme.md": ("peers.json", readme),
@@ -244,6 +264,7 @@ MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "growth.md": ("growth.json", growth),
     "defaults.md": ("defaults.json", defaults),
     "accuracy.md": ("defaults.json", accuracy),
+    "graphs.md": ("graphs.json", graphs),
 }
 
 

@@ -81,6 +81,31 @@ def test_search_is_the_loop_of_fits(rows, kind, options, scale):
 
 @pytest.mark.filterwarnings("ignore:the graph has")
 @pytest.mark.parametrize("kind", GRIDS)
+def test_graphs_are_chosen_too(rows, kind):
+    X, y = rows
+    single, grid = GRIDS[kind]
+    one = {name: values[-1] for name, values in grid.items()}
+    search = kind(**one, n_neighbors=[4, 9], beta=("local", "mean"), cv=2, n_repeats=1).fit(X, y)
+    results = search.cv_results_
+    assert len(results["score"]) == 4
+    for k, beta, score in zip(results["n_neighbors"], results["beta"], results["score"], strict=True):
+        alone = kind(**one, n_neighbors=int(k), beta=str(beta), cv=2, n_repeats=1).fit(X, y)
+        assert alone.best_score_ == score
+        assert list(alone.best_params_) == list(grid)
+    assert search.best_score_ == results["score"].max()
+    again = single(**search.best_params_).fit(X, y)
+    apply = "predict" if hasattr(again, "predict") else "transform"
+    assert_array_equal(getattr(search, apply)(X), getattr(again, apply)(X))
+    assert_array_equal(getattr(kind(**one, n_neighbors=[9]).fit(X, y), apply)(X), getattr(
+        single(**one, n_neighbors=9).fit(X, y), apply)(X))  # fmt: skip
+    with pytest.raises(ValueError, match="n_neighbors must hold at least one candidate"):
+        kind(n_neighbors=[]).fit(X, y)
+    with pytest.raises(ValueError, match="n_neighbors must be an integer of at least 1"):
+        kind(n_neighbors=[3, 0]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize("kind", GRIDS)
 def test_one_label_per_class_takes_the_defaults(rows, kind):
     X, y = rows
     once = np.full(len(y), -1)

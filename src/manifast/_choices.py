@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from manifast._warnings import warn
 WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6)  # what a weight is chosen from by default
 
 Hidden = tuple[Array, Array]  # labelled rows, by their place among these, that stay known, and those that are hidden
-Tried = Iterator[tuple[tuple[float, float], int]]  # two weights, and how many hidden labels they find again
+Tried = Iterator[tuple[tuple[Any, ...], int]]  # weights, and what else was chosen; how many hidden labels they find
 
 
 def check_grid(values: Any, name: str) -> list[float]:
@@ -82,6 +83,8 @@ class WeightSearch:
     """Mixin of semi-supervised estimators that choose two of their weights by labels that are hidden in turn."""
 
     _defaults: ClassVar[dict[str, float]]  # of the two weights, where nothing can be validated
+    n_neighbors: Any
+    beta: Any
     cv: Any
     n_repeats: Any
     random_state: Any
@@ -89,24 +92,40 @@ class WeightSearch:
     def _plan(self, labels: Labels) -> tuple[dict[str, list[float]], list[Hidden]]:
         """Candidates of the weights, and the labels to hide: all that can be refused before any work."""
         grids = {name: check_grid(getattr(self, name), name) for name in self._defaults}
+        for graph in self._graphs():
+            if graph.get("n_neighbors") is not None:
+                as_count(graph["n_neighbors"], "n_neighbors")
         return grids, hide_labels(labels, self.cv, self.n_repeats, self.random_state)
+
+    def _graphs(self) -> list[dict[str, Any]]:
+        """The graphs to choose from, by those of their parameters that are sequences; one where none is."""
+        several = {}
+        for name in ("n_neighbors", "beta"):
+            given = getattr(self, name)
+            if isinstance(given, list | tuple | np.ndarray):
+                if not len(given):
+                    raise ValueError(f"{name} must hold at least one candidate. Got none.")
+                several[name] = list(given)
+        return [dict(zip(several, values, strict=True)) for values in product(*several.values())]
 
     def _choose(
         self, grids: dict[str, list[float]], hidden: list[Hidden], tried: Callable[[], Tried]
-    ) -> dict[str, float]:
-        """The pair of weights that finds the most hidden labels; the defaults where no label can be hidden.
+    ) -> dict[str, Any]:
+        """The weights and graph that find the most hidden labels; the defaults where no label can be hidden.
 
-        `tried` gives every pair of weights of the grids once, in any order.
+        `tried` gives every pair of weights of the grids once for every graph, in any order.
         """
+        graphs = self._graphs()
         if not hidden:
-            self.best_params_, self.best_score_, self.cv_results_ = dict(self._defaults), np.nan, {}
+            self.best_params_, self.best_score_, self.cv_results_ = self._defaults | graphs[0], np.nan, {}
             warn(
                 "no class has two labelled rows, so that none can be hidden to validate on: the default weights "
                 f"{self.best_params_} are taken. Label a second row of some classes to choose weights."
             )
             return self.best_params_
-        total, count = int(np.prod([len(grid) for grid in grids.values()])), sum(len(part) for _, part in hidden)
-        scores: dict[tuple[float, ...], float] = {}
+        whole = grids | {name: list(dict.fromkeys(graph[name] for graph in graphs)) for name in graphs[0]}
+        total, count = int(np.prod([len(grid) for grid in whole.values()])), sum(len(part) for _, part in hidden)
+        scores: dict[tuple[Any, ...], float] = {}
         report, steps = Progress("choices of weights", total), Steps("choices of weights", total)
         with warnings.catch_warnings(), stage(f"validation of {total} choices of weights"):
             warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
@@ -118,13 +137,13 @@ class WeightSearch:
                     break
         steps.close()
         pairs, found_shares = list(scores), np.array(list(scores.values()))
-        places = np.array([[grid.index(w) for w, grid in zip(pair, grids.values(), strict=True)] for pair in pairs])
+        places = np.array([[grid.index(w) for w, grid in zip(pair, whole.values(), strict=True)] for pair in pairs])
         best = pairs[central_best(places, found_shares)]
-        self.best_params_ = dict(zip(grids, best, strict=True))
+        self.best_params_ = dict(zip(whole, best, strict=True))
         self.best_score_ = scores[best]
         columns = (np.array(column) for column in zip(*pairs, strict=True))
-        self.cv_results_ = dict(zip(grids, columns, strict=True)) | {"score": found_shares}
-        warn_of_edges(list(grids), grids, self.best_params_, {pair: -score for pair, score in scores.items()})
+        self.cv_results_ = dict(zip(whole, columns, strict=True)) | {"score": found_shares}
+        warn_of_edges(list(grids), whole, self.best_params_, {pair: -score for pair, score in scores.items()})
         return self.best_params_
 
 

@@ -319,10 +319,25 @@ def test_validated_fits_learn_the_width_from_two_starts(digits):
 
 def test_default_weights_follow_the_number_of_classes():
     X = np.random.default_rng(0).standard_normal((66, 4))
-    for classes, weights in ((3, {"mu2": 0.3, "mu3": 30.0}), (22, {"mu2": 0.01, "mu3": 100.0})):
+    for classes, weights in ((3, {"mu2": 0.3, "mu3": 30.0}), (22, {"mu2": 0.001, "mu3": 100.0})):
         y = np.arange(66) % classes
         same = NSSE(2).fit(X, y), NSSE(2, **weights).fit(X, y)
         np.testing.assert_array_equal(same[0].embedding_, same[1].embedding_)
+
+
+def test_validation_stays_at_the_defaults_unless_others_are_clearly_better(digits):
+    from types import SimpleNamespace
+
+    from manifast.embeddings.nsse import clearly_fewer, nearest_to
+
+    assert nearest_to(0.3, [0.001, 0.2, 0.5, 1.0]) == 0.2
+    assert nearest_to(30.0, [0.0, 1000.0]) == 1000.0
+    splits = [SimpleNamespace(truth=np.zeros(50)), SimpleNamespace(truth=np.zeros(50))]
+    assert clearly_fewer(np.array([0.1, 0.1]), np.array([0.14, 0.14]), splits)  # 10 against 14 errors
+    assert not clearly_fewer(np.array([0.1, 0.1]), np.array([0.12, 0.12]), splits)  # 10 against 12
+    X, y, _, _ = digits
+    search = NSSECV(9, mu2=(0.3, 0.31, 0.32), mu3=30.0, n_splits=2).fit(X, y)
+    assert search.best_params_["mu2"] == 0.3  # so little changes nothing
 
 
 def test_grid_search_on_the_plain_estimator(digits):
@@ -334,12 +349,13 @@ def test_grid_search_on_the_plain_estimator(digits):
 
 
 def test_default_dimensions(digits):
-    """As many as tell the classes apart, at most ten."""
+    """As many as tell the classes apart, of up to 20 classes at most ten."""
     X, y = digits[:2]
     for classes in (2, 3, 10):
         kept = y < classes
         assert NSSE().fit(X[kept], y[kept]).embedding_.shape[1] == classes - 1
     X = np.random.default_rng(0).standard_normal((60, 4))
     assert NSSE().fit(X, np.arange(60) // 4).embedding_.shape[1] == 10
+    assert NSSE().fit(X, np.arange(60) % 25).embedding_.shape[1] == 24
     assert NSSE().fit(np.repeat(X[:4], 2, axis=0), [0, 0, 1, 1, 2, 2, 3, 3]).embedding_.shape[1] == 3
     assert NSSE(10).fit(X, np.arange(60) % 2).embedding_.shape[1] == 10

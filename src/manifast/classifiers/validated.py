@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 
-from manifast._choices import WEIGHTS, Tried, WeightSearch, defaults_of
+from manifast._choices import WEIGHTS, Hidden, Tried, WeightSearch, defaults_of
 from manifast._gram import Kernel
 from manifast._labels import Labels
 from manifast._linalg.condensed import by_product, mean_degree, regressions_on, shifted
@@ -20,7 +22,40 @@ from manifast.smoothers.ridge import KernelRidgeSmoother, LinearRidgeSmoother
 __all__ = ["FMECV", "LapRLSCV"]
 
 
-class LapRLSCV(WeightSearch, LapRLS):
+class _Searched(WeightSearch):
+    """Of every graph all weights are tried."""
+
+    def _search(
+        self,
+        X: Array,
+        grids: dict[str, list[float]],
+        hidden: list[Hidden],
+        tried: Callable[[Any, Kernel | None], Tried],
+    ) -> tuple[tuple[Any, Kernel | None], dict[str, float]]:
+        """Graph and kernel, and the weights, that find the most hidden labels."""
+        graphs = self._graphs()
+        only = self._with_graph(X, graphs[0]) if len(graphs) == 1 else None
+
+        def of_graphs() -> Tried:
+            for graph in graphs:
+                for pair, found in tried(*(only or self._with_graph(X, graph))):
+                    yield (*pair, *graph.values()), found
+
+        chosen = self._choose(grids, hidden, of_graphs)
+        best = {name: chosen[name] for name in graphs[0]}
+        return only or self._with_graph(X, best), {name: chosen[name] for name in grids}
+
+    def _with_graph(self, X: Array, graph: dict[str, Any]) -> tuple[Any, Kernel | None]:
+        other = copy(self)
+        vars(other).update(graph)
+        found: tuple[Any, Kernel | None] = other._graph_and_kernel(X)  # type: ignore[attr-defined]
+        self.__dict__.pop("graph_recall_", None)  # of a fit with other parameters
+        if "graph_recall_" in vars(other):
+            vars(self)["graph_recall_"] = vars(other)["graph_recall_"]
+        return found
+
+
+class LapRLSCV(_Searched, LapRLS):
     """LapRLS with its two weights chosen by validation on the labelled rows.
 
     In turn a part of the labels is hidden, and predicted from the others. One eigendecomposition serves all weights
@@ -40,13 +75,15 @@ class LapRLSCV(WeightSearch, LapRLS):
         equally many labels the pair in the middle of them is taken.
     random_state : int, default 0
         Of the splits.
-    n_neighbors, beta, kernel, sigma, degree, coef0, graph, neighbors, verbose
+    n_neighbors, beta
+        As in `LapRLS`, or sequences of such values: then the graph is chosen, too.
+    kernel, sigma, degree, coef0, graph, neighbors, verbose
         As in `LapRLS`.
 
     Attributes
     ----------
     best_params_ : dict
-        gamma_A and gamma_I: what to give to a `LapRLS`.
+        gamma_A and gamma_I, and what was chosen of the graph: what to give to a `LapRLS`.
     best_score_ : float
         Share of hidden labels that were predicted.
     cv_results_ : dict of arrays
@@ -72,7 +109,7 @@ class LapRLSCV(WeightSearch, LapRLS):
 
     def __init__(
         self,
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         beta: Any = None,
         gamma_A: Any = WEIGHTS,
         gamma_I: Any = WEIGHTS,
@@ -107,9 +144,8 @@ class LapRLSCV(WeightSearch, LapRLS):
 
     def _propagate(self, X: Array, labels: Labels) -> Array:
         grids, hidden = self._plan(labels)
-        W, kernel = self._graph_and_kernel(X)
 
-        def tried() -> Tried:
+        def tried(W: Any, kernel: Kernel | None) -> Tried:
             F = X - X.mean(axis=0, dtype=np.float64) if kernel is None else root_of(kernel.matrix(X))[0]
             gram = SmoothGram(F, laplacian_of(W), labels.labelled)
             codes = labels.codes[labels.labelled]
@@ -119,7 +155,8 @@ class LapRLSCV(WeightSearch, LapRLS):
                     G = gram(gamma_I, ridge)
                     yield (gamma_A, gamma_I), sum(predicted(G, codes, *part, bias=kernel is None) for part in hidden)
 
-        return self._fit_map(X, labels, W, kernel, **self._choose(grids, hidden, tried))
+        (W, kernel), weights = self._search(X, grids, hidden, tried)
+        return self._fit_map(X, labels, W, kernel, **weights)
 
 
 def predicted(G: Array, codes: Array, known: Array, hidden: Array, bias: bool) -> int:
@@ -138,7 +175,7 @@ def predicted(G: Array, codes: Array, known: Array, hidden: Array, bias: bool) -
     return int(np.sum(scores.argmax(axis=1) == codes[hidden]))
 
 
-class FMECV(WeightSearch, FME):
+class FMECV(_Searched, FME):
     """FME with its two weights chosen by validation on the labelled rows.
 
     In turn a part of the labels is hidden, and predicted by the map that is learnt from the others. For one regression,
@@ -154,13 +191,15 @@ class FMECV(WeightSearch, FME):
     label_weight : float, default 1e9
     cv, n_repeats, random_state
         As in `LapRLSCV`.
-    n_neighbors, beta, kernel, sigma, degree, coef0, graph, neighbors, verbose
+    n_neighbors, beta
+        As in `FME`, or sequences of such values: then the graph is chosen, too.
+    kernel, sigma, degree, coef0, graph, neighbors, verbose
         As in `FME`.
 
     Attributes
     ----------
     best_params_ : dict
-        mu and gamma: what to give to an `FME`.
+        mu and gamma, and what was chosen of the graph: what to give to an `FME`.
     best_score_ : float
         Share of hidden labels that were predicted.
     cv_results_ : dict of arrays
@@ -186,7 +225,7 @@ class FMECV(WeightSearch, FME):
 
     def __init__(
         self,
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         beta: Any = None,
         mu: Any = WEIGHTS,
         gamma: Any = WEIGHTS,
@@ -224,9 +263,8 @@ class FMECV(WeightSearch, FME):
     def _propagate(self, X: Array, labels: Labels) -> Array:
         grids, hidden = self._plan(labels)
         weight = as_positive(self.label_weight, "label_weight")
-        W, kernel = self._graph_and_kernel(X)
 
-        def tried() -> Tried:
+        def tried(W: Any, kernel: Kernel | None) -> Tried:
             L, rows = laplacian_of(W), labels.labelled
             shift, codes = mean_degree(L), labels.codes[rows]
             S = shifted(L, rows, np.ones(len(rows)), shift)
@@ -236,7 +274,8 @@ class FMECV(WeightSearch, FME):
                     found = (propagated(block, image, shift, weight, codes, *part) for part in hidden)
                     yield pair, sum(found)
 
-        return self._fit_map(X, labels, W, kernel, weight=weight, **self._choose(grids, hidden, tried))
+        (W, kernel), weights = self._search(X, grids, hidden, tried)
+        return self._fit_map(X, labels, W, kernel, weight=weight, **weights)
 
     def _groups(self, X: Array, kernel: Kernel | None, grids: dict[str, list[float]]) -> Any:
         """The weight of a regression, pairs (μ, γ) that have it, and their smoothers, which share a factorisation."""

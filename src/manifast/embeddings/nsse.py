@@ -30,9 +30,10 @@ from manifast.solve import Solution, embed
 __all__ = ["NSSE", "NSSECV"]
 
 _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a validation share
-_DIMENSIONS = 10  # by default at most, or half of what the classes span
 _FEW_CLASSES = 20
-_WEIGHTS = (0.3, 30.0), (0.01, 100.0)  # mu2 and mu3 of few and of many classes
+_DIMENSIONS = 10  # by default at most, of few classes
+_WEIGHTS = (0.3, 30.0), (0.001, 100.0)  # mu2 and mu3 of few and of many classes
+_CLEAR = 0.5  # validation errors that a choice must save to be taken, in roots of the errors of both
 _STARTS = 1.5, 0.5  # medians from which a validated fit learns the width
 
 
@@ -46,10 +47,10 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
     Parameters
     ----------
     n_components : int or None, default None
-        None is the number of classes less one, and at most 10 or half of that.
+        None is the number of classes less one, and at most 10 for up to 20 classes.
     mu1 : float, default 1.0
     mu2, mu3 : float or None, default None
-        The other weights of (10); None is 0.3 and 30 for up to 20 classes, 0.01 and 100 for more: no one pair suits
+        The other weights of (10); None is 0.3 and 30 for up to 20 classes, 0.001 and 100 for more: no one pair suits
         both objects and faces. But for the weak L_w only mu2/mu1 and mu3/mu2 matter.
     sigma : float or None, default None
         Width of the kernel exp(-d²/σ²); None is learnt.
@@ -157,7 +158,7 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
     def _dimensions(self, builder: objectives.ObjectiveBuilder, rows: Rows, labels: Labels | None) -> int:
         assert labels is not None
         check_room(rows.n, 4, LANDMARKS)
-        default = min(labels.count - 1, max(_DIMENSIONS, labels.count // 2))
+        default = default_dimensions(labels.count)
         return int(builder.dimensions(default if self.n_components is None else self.n_components, rows, labels))
 
     def _keep(
@@ -178,8 +179,9 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
 class NSSECV(NSSE):
     """NSSE with its weights and dimension chosen by validation, one after the other as in the paper.
 
-    From typical values on, mu1, mu2, mu3 and n_components take turns: each gets the candidate with the smallest 1-NN
-    error on held-out parts of the training set, the others as they are. Distances, graphs and factors of a part serve
+    From the defaults of `NSSE` on, mu1, mu2, mu3 and n_components take turns: each gets the candidate with the smallest
+    1-NN error on held-out parts of the training set, the others as they are, if it saves more errors than half of what
+    chance explains. Distances, graphs and factors of a part serve
     all candidates. The chosen values are then fitted to all rows. As Algorithm 1 may stay at a poor width, every fit
     learns it from two starts, and the smaller objective (10) is kept.
 
@@ -188,8 +190,9 @@ class NSSECV(NSSE):
     n_components : int, sequence of ints or None, default None
         Candidates; None is about a third, a half, two thirds and all of the number of classes less one.
     mu1, mu2, mu3 : float or sequence of floats
-        Candidates, by default (1.0,), (0.01, 0.03, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice starts
-        from the middle one of each. A warning says where the best one is at the edge of its candidates.
+        Candidates, by default (1.0,), (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice
+        starts from those nearest to the defaults of `NSSE`. A warning says where the best one is at the edge of its
+        candidates.
     n_splits : int, default 5
         Random splits of the training set.
     validation_size : float, default 0.3
@@ -235,7 +238,7 @@ class NSSECV(NSSE):
         n_components: Any = None,
         *,
         mu1: Any = (1.0,),
-        mu2: Any = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        mu2: Any = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
         mu3: Any = (10.0, 30.0, 100.0, 300.0, 1000.0),
         n_splits: int = 5,
         validation_size: float = 0.3,
@@ -282,7 +285,7 @@ class NSSECV(NSSE):
         for d in candidates["n_components"]:
             why = ", the number of different rows in the smallest training part"
             as_count(d, "n_components", maximum=most, why=why)
-        chosen = {name: values[len(values) // 2] for name, values in candidates.items()}
+        chosen = {name: nearest_to(own, candidates[name]) for name, own in defaults_for(y.count).items()}
         errors: dict[tuple[Any, ...], Array] = {}
         rounds = as_count(self.n_rounds, "n_rounds")
         open_names = [name for name in candidates if len(candidates[name]) > 1]
@@ -298,7 +301,9 @@ class NSSECV(NSSE):
                         if self.verbose:
                             log(f"{trial}: error {errors[key].mean():.4f}")
                     stop = steps.done() or stop
-                chosen = min(trials, key=lambda trial: float(errors[tuple(trial.values())].mean()))
+                best = min(trials, key=lambda trial: float(errors[tuple(trial.values())].mean()))
+                if clearly_fewer(*(errors[tuple(trial.values())] for trial in (best, chosen)), splits):
+                    chosen = best
         steps.close()
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
@@ -356,6 +361,28 @@ class NSSECV(NSSE):
                 raise ValueError("y must hold a class with at least 2 members to validate on. Got single rows only.")
             splits.append((np.setdiff1d(np.arange(len(y.codes)), out), out))
         return splits
+
+
+def default_dimensions(classes: int) -> int:
+    return classes - 1 if classes > _FEW_CLASSES else min(classes - 1, _DIMENSIONS)
+
+
+def defaults_for(classes: int) -> dict[str, float]:
+    """What `NSSE` takes for so many classes."""
+    mu2, mu3 = _WEIGHTS[classes > _FEW_CLASSES]
+    return {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": default_dimensions(classes)}
+
+
+def nearest_to(value: float, candidates: list[Any]) -> Any:
+    """The candidate of the nearest ratio, the first of several; 0 is the farthest."""
+    return min(candidates, key=lambda candidate: abs(np.log(candidate / value)) if candidate > 0 else np.inf)
+
+
+def clearly_fewer(new: Array, old: Array, splits: list[Split]) -> bool:
+    """Whether errors of splits, as shares, are fewer by more than half of what chance explains."""
+    sizes = np.array([len(split.truth) for split in splits])
+    wrong, before = float(new @ sizes), float(old @ sizes)
+    return before - wrong > _CLEAR * np.sqrt(before + wrong)
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,26 @@ class _Searched(WeightSearch):
         rows = Rows(X, self._row_exponent)  # type: ignore[attr-defined]
         d = self._dimensions(builder, rows, y)  # type: ignore[attr-defined]
         builder.check(rows, y, d)
-        L = builder.laplacian(rows)
-        weights = self._choose(grids, hidden, lambda: self._tried(rows, y, L, d, grids, hidden))
+        graphs = self._graphs()
+        L = builder.set_params(**graphs[0]).laplacian(rows) if len(graphs) == 1 else None
+
+        def tried() -> Tried:
+            for graph in graphs:
+                own = self._builder().set_params(**graph).laplacian(rows) if L is None else L
+                for pair, found in self._tried(rows, y, own, d, grids, hidden):
+                    yield (*pair, *graph.values()), found
+
+        weights = self._choose(grids, hidden, tried)
+        if L is None:
+            builder.set_params(**{name: weights[name] for name in graphs[0]})
+            L = builder.laplacian(rows)
         objective = self._weighted(builder, weights).assemble(y, rows.n, L)
         exact = self.n_components is not None  # type: ignore[attr-defined]
         solution = embed(objective, self._smoothed(weights).prepare(rows), d, exact=exact)
         self._keep(rows, builder, objective, solution)  # type: ignore[attr-defined]
 
     def _builder(self) -> Any:
-        """The objective, whatever its weight."""
+        """The objective, whatever its weight and graph."""
         raise NotImplementedError
 
     def _weighted(self, builder: Any, weights: dict[str, float]) -> Any:
@@ -82,13 +93,15 @@ class SDACV(_Searched, SDA):
         equally many labels the pair in the middle of them is taken.
     random_state : int, default 0
         Of the splits.
-    n_neighbors, graph, beta, connect, neighbors, verbose
+    n_neighbors, beta
+        As in `SDA`, or sequences of such values: then the graph is chosen, too.
+    graph, connect, neighbors, verbose
         As in `SDA`.
 
     Attributes
     ----------
     best_params_ : dict
-        alpha and ridge: what to give to an `SDA`.
+        alpha and ridge, and what was chosen of the graph: what to give to an `SDA`.
     best_score_ : float
         Share of hidden labels that were found again.
     cv_results_ : dict of arrays
@@ -116,7 +129,7 @@ class SDACV(_Searched, SDA):
         *,
         alpha: Any = WEIGHTS,
         ridge: Any = WEIGHTS,
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         graph: Any = "heat",
         beta: Any = None,
         connect: bool = True,
@@ -174,7 +187,9 @@ class SDECV(SDACV):
         At most the dimensions that X spans; None is the number of classes less one.
     alpha, ridge, cv, n_repeats, random_state
         As in `SDACV`.
-    n_neighbors, graph, beta, connect, neighbors, verbose
+    n_neighbors, beta
+        As in `SDA`, or sequences of such values: then the graph is chosen, too.
+    graph, connect, neighbors, verbose
         As in `SDA`.
 
     Attributes
@@ -246,13 +261,15 @@ class TCACV(_Searched, TCA):
         As in `SDACV`.
     n_repeats : int, default 1
         As in `SDACV`, where more cost less.
-    n_neighbors, graph, beta, connect, neighbors, verbose
+    n_neighbors, beta
+        As in `SDA`, or sequences of such values: then the graph is chosen, too.
+    graph, connect, neighbors, verbose
         As in `SDA`.
 
     Attributes
     ----------
     best_params_ : dict
-        alpha and mu: what to give to a `TCA`.
+        alpha and mu, and what was chosen of the graph: what to give to a `TCA`.
     best_score_ : float
         Share of hidden labels that were found again.
     cv_results_ : dict of arrays
@@ -281,7 +298,7 @@ class TCACV(_Searched, TCA):
         alpha: Any = WEIGHTS[1:-1],
         ridge: float = 0.1,
         mu: Any = WEIGHTS[1:-1],
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         graph: Any = "heat",
         beta: Any = None,
         connect: bool = True,

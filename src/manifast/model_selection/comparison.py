@@ -196,6 +196,7 @@ def default_methods(kind: str, n_components: int = 2) -> dict[str, Any]:
             "LapRLS, kernel": c.LapRLS(kernel="rbf"), "FME": c.FME(), "FME, kernel": c.FME(kernel="rbf"),
             "SDA": e.SDA(), "SDE": e.SDE(), "TCA": e.TCA(), "ElasticEmbedding": e.ElasticEmbedding(),
             "ElasticEmbedding, kernel": e.ElasticEmbedding(kernel="rbf"),
+            "LapRLSCV": c.LapRLSCV(), "FMECV": c.FMECV(),
             "RBFDiscriminantCV": LabeledRows(c.RBFDiscriminantCV()),
         }  # fmt: skip
         return found | {
