@@ -306,6 +306,8 @@ def best_width(
         cost(width)
     others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
     directions = {sigma: np.hstack([Y[interpolator.unique], interpolator.direction(sigma, Y)])}
+    used: dict[float, float] = {}  # whose directions the bound of a width is from
+    known: dict[float, float] = {}
 
     def direction(width: float) -> Array:
         if width not in directions:
@@ -315,7 +317,9 @@ def best_width(
     def bound(width: float) -> float:
         """With the directions of the width that is nearest among those that have a cost by now."""
         near = min((u for u in costs if u != sigma), key=lambda u: abs(np.log(u / width)), default=sigma)
-        return interpolator.cost_bound(mu2, mu3, width, Y, direction(near))
+        if used.get(width) != near:
+            used[width], known[width] = near, interpolator.cost_bound(mu2, mu3, width, Y, direction(near))
+        return known[width]
 
     def bounds(widths: list[float]) -> dict[float, float]:
         flops = 2.0 * len(Y) ** 2 * directions[sigma].shape[1]
