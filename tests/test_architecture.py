@@ -19,7 +19,7 @@ LAYERS = [
     ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
     ["_kernels", "_prepared"],
     ["_labels", "kernels", "_ranks", "_lipschitz", "_widths"],
-    ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config"],
+    ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config", "_choices"],
     ["_neighbors"],
     ["_rows", "maps"],
     ["smoothers", "extensions", "_whitening"],

@@ -1,5 +1,6 @@
 """Checks at the door that all estimators share: numbers too large for any machine, parts given by name, sparse rows."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -27,7 +28,7 @@ from manifast import (
     OutOfSample,
     SpectralRegression,
 )
-from manifast._validation import as_count, shown
+from manifast._validation import as_count, shown, whole_or_not_at_all
 from manifast.extensions import RBF, LatentVariable
 from manifast.smoothers import Ridge
 from manifast.theory import optimal_sigma
@@ -167,3 +168,42 @@ def test_rows_in_nobodys_neighbourhood_are_no_components(rng):
 def test_every_estimator_can_speak(model, capsys):
     model.set_params(verbose=1).fit(X, Y)
     assert f"{type(model).__name__}: fit to 60 rows of 5 features" in capsys.readouterr().err
+
+
+# A fit is whole or not at all
+
+
+def test_a_failed_fit_is_undone_wherever_a_signal_comes():
+    """An exception before each line of what undoes it."""
+
+    def interrupted_at(number):
+        model, seen = LPP(3), 0
+        before = dict(model.__dict__)
+
+        def trace(frame, event, _):
+            nonlocal seen
+            if frame.f_code.co_name != "whole_or_not_at_all":
+                return None
+            seen += event == "line"
+            if seen == number and event == "line":
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        held = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with whole_or_not_at_all(model):
+                model.embedding_, model.n_components = X, None
+                raise ValueError("a failed fit")
+        except (ValueError, KeyboardInterrupt):
+            pass
+        finally:
+            sys.settrace(held)
+        assert model.__dict__ == before
+        return seen >= number
+
+    assert interrupted_at(5)
+    number = 1
+    while interrupted_at(number):
+        number += 1

@@ -254,6 +254,8 @@ def l1_codes(
         raise ValueError(
             f"dictionary must not be so small against X that codes leave the range of {x.dtype}. Got codes beyond it."
         )
+    if e is not None and not np.isfinite(e).all():
+        raise ValueError(f"X and dictionary must have squares in the range of numbers. Got residuals beyond {e.dtype}.")
     codes = sp.csr_array((values, indices, indptr), shape=(n, atoms))
     if x.dtype == np.float32:
         codes.eliminate_zeros()
@@ -340,17 +342,23 @@ def in_range(sigma: float, dtype: Any) -> bool:
 
 
 def _unit_sigma(arrays: Any, sigma: float) -> tuple[Any, float]:
-    """1/sigma² for the core; where that leaves the range, data and sigma are divided by a power of two first."""
+    """1/sigma² for the core; where that leaves the range, data are divided by the power of two in sigma first.
+
+    The power is that of sigma alone, so that a row's result does not depend on the others. Entries that then leave the
+    range are further from all others than any sigma reaches: it is enough to tell them apart.
+    """
     if in_range(sigma, np.float64):
         return arrays, 1.0 / (sigma * sigma)
-    largest = max((float(np.abs(a).max()) for a in arrays if a is not None and a.size), default=0.0)
-    exponent = int(np.frexp(largest)[1])
-    scaled = [None if a is None else np.ldexp(a, -exponent) for a in arrays]
-    # Data are now at most 1, so a ratio clipped here gives kernel values of 0 or 1, as the true one does.
     fraction, own = np.frexp(sigma)
     with np.errstate(over="ignore", under="ignore"):
-        ratio = min(max(float(np.ldexp(1 / fraction, exponent - own)), 1e-140), 1e150)
-    return scaled, ratio * ratio
+        scaled = [None if a is None else np.ldexp(a, -own) for a in arrays]
+    far = [None if a is None else np.abs(a) > 2.0**1000 for a in scaled]
+    if any(where is not None and where.any() for where in far):
+        held = np.unique(np.concatenate([a[where] for a, where in zip(arrays, far, strict=True) if where is not None]))
+        for a, made, where in zip(arrays, scaled, far, strict=True):
+            if made is not None:
+                made[where] = np.ldexp(2.0**30 + np.searchsorted(held, a[where]), 971)
+    return scaled, float(1 / (fraction * fraction))
 
 
 def affine_product(X: Array, W: Array, b: Array | None = None, *, n_threads: int | None = None) -> Array:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,8 @@ from manifast._gram import kernel_features
 from manifast._linalg.memory import LANDMARKS, check_room
 from manifast._neighbors import given_lists, search_neighbors
 from manifast._progress import stage, stages
-from manifast._validation import Array, as_count, is_sparse
+from manifast._threads import lazy
+from manifast._validation import Array, as_count, in_other_units, is_sparse
 from manifast._warnings import warn
 from manifast._widths import is_local
 from manifast.graphs import Distances, bridges_between, distances_of, graph_of_lists, joined, l1_graph, n_components_of
@@ -49,22 +48,19 @@ class Rows:
     def n(self) -> int:
         return int(self.X.shape[0])
 
-    @cached_property
+    @lazy
     def features(self) -> Any:
         """Rows to measure distances between."""
         return kernel_features(self.X) if self.kernel else self.X
 
-    @cached_property
+    @lazy
     def distances(self) -> Distances:
         """Distances between the rows, in the metric."""
         return distances_of(self.features, self.metric)
 
     def in_units(self, value: Any, power: int) -> Any:
         """A parameter in (units of the data)^power, in those that the rows were scaled to."""
-        if isinstance(value, Real) and not isinstance(value, bool) and self.exponent:
-            with np.errstate(over="ignore", under="ignore"):
-                return float(np.ldexp(float(value), -power * self.exponent))
-        return value
+        return in_other_units(value, power, self.exponent)
 
     def in_distances(self, value: Any, power: int) -> Any:
         """The same for (units of the distances)^power; those of angles have none."""

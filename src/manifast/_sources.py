@@ -247,6 +247,7 @@ class BlockSource(Source):
 
     def _copied(self, block: Any) -> Array:
         """The rows of a block, which its maker may overwrite when it is asked for the next."""
+        refuse_masked(block, "X")
         rows = np.array(block)
         if rows.ndim not in (1, 2):
             raise ValueError(f"X must give blocks of one or two dimensions. Got shape {rows.shape} instead.")

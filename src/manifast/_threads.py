@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from math import ceil
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 from manifast._core import dispatch
 from manifast._validation import shown
 
+_T = TypeVar("_T")
 _UNLIMITED = 1 << 30
 _home = os.getpid()
 _told = bool(os.environ.get("OMP_NUM_THREADS"))  # read now, as OpenMP does: it never looks again
@@ -36,6 +37,34 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class lazy(Generic[_T]):
+    """A property that is computed on first use and kept in the instance's dictionary.
+
+    That of functools in Python 3.11 holds a lock meanwhile, for all instances together: a fork beside it would leave
+    the child waiting for ever.
+    """
+
+    def __init__(self, function: Callable[[Any], _T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> lazy[_T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> _T: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> lazy[_T] | _T:
+        if instance is None:
+            return self
+        value = self._function(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 def _quota(directory: Path) -> int:
@@ -104,7 +133,7 @@ def _limit_blas(user: _BlasUser) -> None:
         if not _blas_before:
             _blas_before.extend([(library, library.num_threads) for library in _blas().lib_controllers])
         for library, _ in _blas_before:
-            library.set_num_threads(1)
+            _set_blas_threads(library, 1)
 
 
 def _release_blas(user: _BlasUser) -> None:
@@ -112,8 +141,21 @@ def _release_blas(user: _BlasUser) -> None:
         _blas_users.discard(user)
         if not _blas_users:
             for library, threads in _blas_before:
-                library.set_num_threads(threads)
+                _set_blas_threads(library, threads)
             _blas_before.clear()
+
+
+def _set_blas_threads(library: Any, threads: int) -> None:
+    """From whichever Python thread: threadpoolctl from 3.7 on listens to the first one only, unless it is told not to.
+
+    Under our lock: users side by side are counted here.
+    """
+    forget = getattr(library, "clear_controlling_thread", None)
+    if forget is not None:
+        forget(force=True)
+    library.set_num_threads(threads)
+    if forget is not None:
+        forget(force=True)
 
 
 @contextmanager

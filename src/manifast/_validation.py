@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,18 @@ def is_sparse(value: Any) -> bool:
 
 @contextmanager
 def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
-    """A fit that fails leaves the estimator as it was."""
-    before = dict(estimator.__dict__)
+    """A fit that fails leaves the estimator as it was, also where a signal comes while that is done."""
+    before, done = dict(estimator.__dict__), False
     try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
+        try:
+            yield
+            done = True
+        finally:
+            if not done:
+                estimator.__dict__ = before
+    finally:
+        if not done:
+            estimator.__dict__ = before
 
 
 def own(array: Any, given: Any) -> Any:
@@ -91,6 +95,24 @@ def as_matrix(value: Any, name: str, *, dtype: Any = None, min_rows: int = 0, co
     if not isfinite(largest(array)):
         raise ValueError(f"{name} must be finite. Got NaN or infinity: remove or impute those rows.")
     return array
+
+
+def in_other_units(value: Any, power: int, exponent: int) -> Any:
+    """A number in (units of the data)^power, in units 2^exponent times as large; what is no number as it is."""
+    number = _as_float(value) if isinstance(value, Real) and not isinstance(value, bool) and exponent else None
+    if number is None:
+        return value
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(number, -power * exponent))
+
+
+def finite_images(images: Array) -> Array:
+    """What a map made of rows, refused where it left the range of its dtype."""
+    if images.dtype in _FLOATS and images.size and not isfinite(largest(contiguous(images))):
+        raise ValueError(
+            f"X must be rows whose images stay in the range of {images.dtype}: scale them, or use float64. Got others."
+        )
+    return images
 
 
 def is_plain(value: Any, columns: int | None = None) -> bool:

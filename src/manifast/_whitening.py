@@ -67,15 +67,16 @@ def whitenings(X: Array, labels: Labels) -> list[LinearMap]:
     means = np.stack([wide[rows].mean(axis=0) for rows in labels.members])
     inside = wide - means[labels.codes]
     spread = np.sqrt(np.mean(np.square(inside), axis=0))
-    if not spread.any():
-        return []
     scale = np.maximum(spread, _FLATTEST * wide.std(axis=0))
+    centre = wide.mean(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        axes = np.eye(p) if p <= n or not spread.any() else _span((wide - centre) / scale)
+    if not spread.any() or not axes.shape[1]:  # also where features differ by no more than their rounding
+        return []
     inside /= scale
     of_classes = [shrinkage(inside[rows]) for rows in labels.members if len(rows) > 1]
     shares = [shrinkage(inside), float(np.mean(of_classes))]
     level = float(np.square(inside).sum()) / (n * p)
-    centre = wide.mean(axis=0)
-    axes = np.eye(p) if p <= n else _span((wide - centre) / scale)
     inner = inside @ axes if p > n else inside
     values, vectors = la.eigh(inner.T @ inner / n, check_finite=False)
     turned = (axes @ vectors) / scale[:, None]

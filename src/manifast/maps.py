@@ -585,6 +585,6 @@ def _read_rows(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, _CHUNK // max(1, width))
+    step = max(1, _CHUNK // max(1, int(width)))  # a count may be of a narrow dtype
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

@@ -56,8 +56,16 @@ def embedding_error(ref_train: Any, ref_test: Any, train: Any, test: Any) -> flo
     new_moved = as_matrix(test, "test", dtype=np.float64, columns=moved.shape[1])
     _same_shape(reference, moved, ("ref_train", "train"))
     _same_shape(new_reference, new_moved, ("ref_test", "test"))
+    if not len(reference):
+        raise ValueError("ref_train must have at least 1 row. Got none.")
+    # In units where no square leaves the range.
+    unit, own = (max(float(np.abs(Z).max(initial=0.0)) for Z in pair) or 1.0
+                 for pair in ((reference, new_reference), (moved, new_moved)))  # fmt: skip
+    reference, new_reference, moved, new_moved = reference / unit, new_reference / unit, moved / own, new_moved / own
     rotation, scale = _similarity(moved - moved.mean(axis=0), reference - reference.mean(axis=0), True)
     target = new_reference - reference.mean(axis=0)
+    if not target.any():
+        raise ValueError("ref_test must have a row away from the centre of ref_train. Got none.")
     placed = scale * (new_moved - moved.mean(axis=0)) @ rotation
     return float(np.square(placed - target).sum() / np.square(target).sum())
 

@@ -222,6 +222,8 @@ class _Run:
         features = int(model.n_features_in_)
         if first.ndim != 2 or first.shape[1] != features:
             raise ValueError(f"X must have {features} features, as the model has. Got blocks of shape {first.shape}.")
+        if first.dtype.hasobject:
+            raise ValueError("X must hold numbers, not references to objects: use X.astype(float). Got dtype object.")
         known = list(getattr(model, "feature_names_in_", ()))
         named = source.names is not None and len(source.names) == len(known)  # one column may hold lists of features
         if named and source.names != known:

@@ -186,6 +186,12 @@ def interpolated(objective: Objective, smoother: Interpolation, d: int) -> Solut
     most = len(smoother.interpolator.roots)
     if d > most:
         raise ValueError(f"n_components must be at most {most}, the number of different rows. Got {d} instead.")
+    for width in (smoother.sigma, *(() if smoother.candidates is None else smoother.candidates)):
+        if not 1e-140 < width < 1e140:
+            raise ValueError(
+                "sigma, sigma_init and sigma_grid must have squares in the range of numbers. Got "
+                f"{width:.3g} beside rows of ordinary size."
+            )
     fit = alternate(
         smoother.interpolator.problem(objective),
         objective.unit * smoother.mu2,

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -36,8 +35,8 @@ from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast._linalg.sparse_cholesky import SparseCholesky
 from manifast._progress import log
 from manifast._sparse import checked_sparse
-from manifast._threads import one_blas_thread
-from manifast._validation import Array, is_sparse, refuse_masked
+from manifast._threads import lazy, one_blas_thread
+from manifast._validation import Array, as_columns, as_count, as_matrix, as_number, is_sparse, refuse_masked
 from manifast._warnings import warn
 
 __all__ = ["LowRankSum", "fix_signs", "smallest_eigenvectors"]
@@ -138,12 +137,15 @@ def smallest_eigenvectors(
     problem = _Problem.of(A, B, null, check)
     if isinstance(problem.A, LinearOperator) and method in ("dense", "direct", "multilevel"):
         raise ValueError(f"method must be 'auto' or 'lanczos' for a LinearOperator. Got {method!r} instead.")
+    tol, max_iter = as_number(tol, "tol", minimum=0.0), as_count(max_iter, "max_iter")
+    if not np.isfinite(problem.scale):
+        raise ValueError("A must be finite, beside B too. Got NaN, infinity, or ratios beyond the range of numbers.")
     if not 1e-100 < problem.scale < 1e100:
         # Squares of such entries would leave the range.
-        factor = 2.0 ** -float(np.frexp(problem.scale)[1])
+        factor = float(np.ldexp(1.0, min(-int(np.frexp(problem.scale)[1]), 1000)))
         options: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "verbose": verbose}
         values, vectors = smallest_eigenvectors(
-            _times(A, factor), k, B, null=null, check=False, n_threads=n_threads, **options
+            _times(_as_operand(A, "A", False), factor), k, B, null=null, check=False, n_threads=n_threads, **options
         )
         return values / factor, vectors
     limit = problem.n - problem.null.shape[1]
@@ -184,8 +186,15 @@ def smallest_eigenvectors(
 
 def fix_signs(vectors: Array) -> Array:
     """Columns turned so that the entry of largest magnitude is positive; of several within 1e-6 the first decides."""
+    if not (type(vectors) is np.ndarray and vectors.ndim == 2 and vectors.dtype in (np.float32, np.float64)):
+        vectors = as_matrix(vectors, "vectors")
     magnitude = np.abs(vectors)
-    first = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0, initial=0.0), axis=0)
+    largest = magnitude.max(axis=0, initial=0.0)
+    if not np.isfinite(largest).all():
+        raise ValueError("vectors must be finite. Got NaN or infinity.")
+    if not len(vectors):
+        return vectors
+    first = np.argmax(magnitude >= (1 - 1e-6) * largest, axis=0)
     signs = np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     return (vectors * signs).astype(vectors.dtype, copy=False)
 
@@ -231,7 +240,7 @@ class _Problem:
         A = _as_operand(A, "A", check)
         n = A.shape[0]
         B = None if B is None else _as_operand(B, "B", check, n)
-        vectors = np.zeros((n, 0)) if null is None else np.asarray(null, dtype=np.float64)
+        vectors = np.zeros((n, 0)) if null is None or np.shape(null) == (n, 0) else as_columns(null, "null")
         vectors = vectors[:, None] if vectors.ndim == 1 else vectors
         if vectors.ndim != 2 or len(vectors) != n or not np.isfinite(vectors).all() or not vectors.any(axis=0).all():
             raise ValueError(f"null must be finite vectors of {n} entries that are not all zero. Got {vectors.shape}.")
@@ -256,7 +265,7 @@ class _Problem:
             vectors = la.solve_triangular(triangle, vectors.T, trans="T").T
         return cls(A, B, vectors, roots, given)
 
-    @cached_property
+    @lazy
     def graph(self) -> sp.csr_array | None:
         return _laplacian_graph(*self._given)
 
@@ -310,7 +319,7 @@ class _Problem:
             except la.LinAlgError:
                 continue
         else:
-            raise la.LinAlgError("A + σB is not positive definite for any shift σ: A must be so on the null space of B")
+            raise ValueError("A must be positive definite on the null space of B. Got A + σB that never is.")
         if theta[0] <= 1e-13 * theta[-1]:
             _refuse_infinite(int(np.sum(theta > 1e-13 * theta[-1])), k)
         return 1.0 / theta - shift, vectors / np.sqrt(theta)
@@ -481,8 +490,18 @@ def _warn_of(worst: float) -> None:
 def _as_operand(value: Any, name: str, check: bool, n: int | None = None) -> Any:
     """A float64 array, CSR matrix, LowRankSum or LinearOperator that is square, of size n where that is given."""
     if isinstance(value, LowRankSum):
-        sparse = checked_sparse(value.sparse, f"{name}.sparse", square=True, dtype=np.float64)
-        value = LowRankSum(sparse, value.factor, value.weights)
+        if not is_sparse(value.sparse):
+            raise ValueError(f"{name}.sparse must be a sparse matrix. Got {type(value.sparse).__name__} instead.")
+        sparse = checked_sparse(value.sparse, f"{name}.sparse", square=True, finite=True, dtype=np.float64)
+        none = np.shape(value.factor)[1:] == (0,)
+        factor = value.factor if none else as_matrix(value.factor, f"{name}.factor", dtype=np.float64)
+        weights = value.weights if none else as_matrix([value.weights], f"{name}.weights", dtype=np.float64)[0]
+        if factor.shape != (sparse.shape[0], len(weights)) or not weights.all():
+            raise ValueError(
+                f"{name}.factor must have {sparse.shape[0]} rows and a column for each weight, none of which is 0. Got "
+                f"shape {factor.shape} for {len(weights)} weights."
+            )
+        value = LowRankSum(sparse, factor, weights)
     elif is_sparse(value):
         value = checked_sparse(value, name, dtype=np.float64)
     elif not isinstance(value, LinearOperator):

@@ -44,7 +44,8 @@ def main() -> int:
 
 def campaign(seed: int, calls: int, seconds: float, gigabytes: float, interrupts: bool) -> int:
     """Children one after another until the calls or the time are used up."""
-    end = time.monotonic() + seconds
+    begun = time.monotonic()
+    end = begun + seconds
     called, returned, failures, interrupted, done, children = Counter[str](), Counter[str](), 0, 0, 0, 0
     while done < calls and time.monotonic() < end:
         lines, last, ended = run_child(seed + done, calls - done, end - time.monotonic(), gigabytes, interrupts)
@@ -52,7 +53,6 @@ def campaign(seed: int, calls: int, seconds: float, gigabytes: float, interrupts
         for line in lines:
             if "failure" in line:
                 failures += 1
-                report(line["seed"], f"{line['entry']}: {line['failure']}")
             else:
                 called.update(line["called"])
                 returned.update(line["returned"])
@@ -63,7 +63,9 @@ def campaign(seed: int, calls: int, seconds: float, gigabytes: float, interrupts
             done = last - seed + 1
         else:
             done += last
-    print(f"fuzz: {done} calls in {children} children, {sum(returned.values())} of them returned, {failures} failures"
+    rate = done / (time.monotonic() - begun)
+    print(f"fuzz: {done} calls in {children} children, {rate:.0f} a second, {sum(returned.values())} returned, "
+          f"{failures} failures"
           + (f", {interrupted} ended by a signal" if interrupts else ""))  # fmt: skip
     for name, count in sorted(called.items()):
         print(f"    {count:8d}  {100 * returned[name] / count:3.0f} % returned  {name}")
@@ -91,7 +93,7 @@ def run_child(
                 cwd=ROOT,
                 env=environment,
             )
-            ended = watch(child, progress)
+            ended = watch(child, progress, out)
             errors.seek(0)
             said = errors.read()
         last = progress.read_bytes()
@@ -102,15 +104,19 @@ def run_child(
         return lines, int.from_bytes(last[:8], "little") if ended else made, ended
 
 
-def watch(child: subprocess.Popen[Any], progress: Path) -> str:
-    """Waits for the end of a child; kills it where one call takes too much of the processor."""
-    seen, since = b"", 0.0
+def watch(child: subprocess.Popen[Any], progress: Path, out: Path) -> str:
+    """Waits for the end of a child and tells of failures meanwhile; kills it where one call takes too long."""
+    seen, since, told = b"", 0.0, 0
     while True:
-        try:
-            child.wait(timeout=0.5)
+        over = child.poll() is not None
+        lines = out.read_text().splitlines(keepends=True)
+        for text in lines[told:]:
+            if text.endswith("\n") and "failure" in (line := json.loads(text)):
+                report(line["seed"], f"{line['entry']}: {line['failure']}")
+        told = sum(text.endswith("\n") for text in lines)
+        if over:
             return ""
-        except subprocess.TimeoutExpired:
-            pass
+        time.sleep(0.5)
         now, used = progress.read_bytes()[:8], processor_seconds(child.pid)
         if now != seen:
             seen, since = now, used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,19 @@ class Rows(np.ndarray):
     """A subclass that adds nothing."""
 
 
+class Offered:
+    """No array, but what NumPy makes one of."""
+
+    def __init__(self, held: np.ndarray) -> None:
+        self.held, self.shape, self.ndim, self.dtype = held, held.shape, held.ndim, held.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.held, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+
 @dataclass
 class Draw:
     """The random numbers of one call, the size of its data, and whether an argument is beyond what is allowed."""
@@ -24,6 +38,7 @@ class Draw:
     must_fail: bool = False  # an argument holds NaN, infinity or a dtype that is no number
     exotic: bool = False  # sizes of numbers where only a sentence or a finite answer is asked for
     n: int = 0  # rows of the first matrix
+    thousands: bool = False  # of rows, now and then, in one matrix of the call
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
@@ -35,6 +50,9 @@ class Draw:
         """0, 1, a prime, or any number of rows; rarely thousands."""
         kind = self.rng.random()
         most = self.most_rows if most is None else most
+        if self.thousands and self.chance(0.004):
+            self.thousands = False
+            return int(self.rng.integers(1000, 3000))
         if kind < 0.03:
             return 0
         if kind < 0.08:
@@ -42,6 +60,10 @@ class Draw:
         if kind < 0.3:
             return int(min(self.pick(*PRIMES), most))
         return int(self.rng.integers(2, max(most, 2) + 1))
+
+    def some_rows(self, n: int) -> np.ndarray:
+        """Which rows an oracle looks at: all, or a few of thousands."""
+        return np.arange(n) if n <= 200 else np.sort(self.rng.choice(n, 30, replace=False))
 
 
 def values(draw: Draw, shape: tuple[int, ...], *, tame: bool = False) -> np.ndarray:
@@ -89,7 +111,7 @@ def dressed(draw: Draw, array: np.ndarray) -> Any:
     """The same numbers in another dtype, memory layout, byte order or class."""
     made = _laid_out(draw, _typed(draw, array))
     held = np.asarray(made)
-    if held.size and (held.dtype.kind not in "fiub" or np.ma.is_masked(made) or not _finite(held)):
+    if held.size and (held.dtype.kind not in "fiubOU" or np.ma.is_masked(made) or not _finite(held)):
         draw.must_fail = True
     return made
 
@@ -97,7 +119,8 @@ def dressed(draw: Draw, array: np.ndarray) -> Any:
 def _finite(array: np.ndarray) -> bool:
     """As float64, which wider numbers become."""
     with np.errstate(all="ignore"):
-        return bool(np.isfinite(array.astype(array.dtype if array.dtype.itemsize < 8 else float)).all())
+        narrow = array.dtype.kind in "fiub" and array.dtype.itemsize < 8
+        return bool(np.isfinite(array if narrow else array.astype(float)).all())
 
 
 def _laid_out(draw: Draw, array: np.ndarray) -> Any:
@@ -128,15 +151,29 @@ def _laid_out(draw: Draw, array: np.ndarray) -> Any:
         return array
     if kind < 0.90:
         return array.tolist() if array.size < 2000 else array
-    if kind < 0.92:
+    if kind < 0.91:
         return np.ma.masked_array(array, mask=False)
-    if kind < 0.94 and array.size:
+    if kind < 0.925 and array.size:
         mask = np.zeros(array.shape, bool)
         mask.flat[0] = True
         return np.ma.masked_array(array, mask=mask)
-    if kind < 0.96:
+    if kind < 0.94:
         return np.broadcast_to(array[:1], array.shape) if len(array) else array
+    if kind < 0.95 and array.ndim == 2:
+        return np.matrix(array)
+    if kind < 0.96 and array.size:
+        return _mapped(array)
+    if kind < 0.97:
+        return Offered(array)
     return array
+
+
+def _mapped(array: np.ndarray) -> np.ndarray:
+    """A memory map of a file that has no name."""
+    with tempfile.TemporaryFile() as file:
+        view = np.memmap(file, dtype=array.dtype, mode="w+", offset=3, shape=array.shape)  # not aligned either
+        view[...] = array
+        return view
 
 
 def _typed(draw: Draw, array: np.ndarray) -> np.ndarray:
@@ -158,20 +195,30 @@ def _typed(draw: Draw, array: np.ndarray) -> np.ndarray:
             return array.astype(np.longdouble)
         if kind < 0.98 and array.size:
             return array.astype(complex) + 1j
-        if kind < 0.99 and array.size:
+        if kind < 0.985 and array.size:
             return array.astype(str)
+        if kind < 0.99 and array.size and np.isfinite(array).all():
+            return array.astype("datetime64[s]")
+        if kind < 0.995:
+            return array.astype(object)
         return array
 
 
-def matrix(draw: Draw, rows: int | None = None, columns: int | None = None, *, tame: bool = False) -> Any:
-    """Rows of data. What a caller needs to know of it is in `draw`."""
+def matrix(
+    draw: Draw, rows: int | None = None, columns: int | None = None, *, tame: bool = False, legal: Any = ()
+) -> Any:
+    """Rows of data; what a caller needs to know of them is in `draw`. `legal`: which of the wrong ones are not."""
     n = draw.count() if rows is None else rows
     p = int(draw.pick(1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)) if columns is None else columns
     if draw.n == 0:
         draw.n = n
     if draw.chance(0.01):
+        wrong = [np.zeros((n, 2, 2)), np.float64(1.0), "rows", object()]
+        wrong += [] if "no columns" in legal else [np.zeros((n, 0))]
+        wrong += [] if None in legal else [None]
+        wrong += [] if "vector" in legal else [np.zeros(n)]
         draw.must_fail = True
-        return draw.pick(np.zeros(n), np.zeros((n, 2, 2)), np.zeros((n, 0)), np.float64(1.0), None, "rows", object())
+        return draw.pick(*wrong)
     return dressed(draw, values(draw, (n, p), tame=tame))
 
 
@@ -255,7 +302,9 @@ def graph(draw: Draw, n: int, *, lengths: bool = False) -> Any:
         S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
         return S
     if kind < 0.8:
-        return S.astype(draw.pick(np.float32, np.int32, bool))
+        draw.exotic |= draw.must_fail
+        draw.must_fail = False  # NaN becomes some whole number
+        return S.astype(draw.pick(np.int8, np.int32, bool))
     if kind < 0.85 and S.nnz:  # columns in descending order
         S.indices, S.data = S.indices[::-1].copy(), S.data[::-1].copy()
         S.indptr = S.nnz - S.indptr[::-1]

@@ -60,19 +60,22 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
             if seed % 64 == 0 and time.monotonic() > end:
                 place[8:16] = (seed - first).to_bytes(8, "little")
                 break
-            if interrupts:
-                signal.setitimer(signal.ITIMER_REAL, 10.0 ** np.random.default_rng([seed, 1]).uniform(-4, -1.2))
-            try:
-                trial = one(seed)
-            except Failure as failure:
-                print(json.dumps({"seed": seed, "entry": failure.trial.name, "failure": str(failure)}), flush=True)  # type: ignore[attr-defined]
-                trial = failure.trial  # type: ignore[attr-defined]
+            delay = 10.0 ** np.random.default_rng([seed, 1]).uniform(-4, -1.2) if interrupts else 0.0
+            try:  # the one signal may also come between the end of the call and the end of the clock
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, delay)
+                    trial = one(seed)
+                except Failure as failure:
+                    if interrupts and _by_signal(failure.__cause__):
+                        raise KeyboardInterrupt from failure
+                    said = {"seed": seed, "entry": failure.trial.name, "failure": str(failure)}  # type: ignore[attr-defined]
+                    trial = failure.trial  # type: ignore[attr-defined]
+                    print(json.dumps(said), flush=True)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 interrupted += 1
                 continue
-            finally:
-                if interrupts:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
             called[trial.name] += 1
             returned[trial.name] += trial.returned
         else:
@@ -82,6 +85,13 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
 
 def _as_ctrl_c(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def _by_signal(error: BaseException | None) -> bool:
+    """Whether an exception came of a signal that NumPy made another one of."""
+    return error is not None and (
+        isinstance(error, KeyboardInterrupt) or _by_signal(error.__cause__) or _by_signal(error.__context__)
+    )
 
 
 def repeat(seed: int) -> int:

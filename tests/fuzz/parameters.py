@@ -69,7 +69,7 @@ POOLS: dict[str, Drawn] = {
     "formula": choice("auto", "degree", "sum", "eigenvalue"),
     "gamma": wide, "gamma_A": wide, "gamma_I": either(choice(0.0), wide), "gamma_local": either(none, wide),
     "graph": _graph_or_name, "kernel": choice(None, "rbf", "linear", "polynomial", "poly"),
-    "kind": choice("linear", "distance"), "label_weight": wide, "lam": either(choice(0.0), wide),
+    "kind": choice("linear", "distance", "measured", "bound"), "label_weight": wide, "lam": either(choice(0.0), wide),
     "landmark_method": choice("random", "farthest", "kmeans"), "landmarks": either(none, choice(0.5), small),
     "local": choice("regression", "le", "lle", "ltsa", "isomap"), "local_dim": either(none, small),
     "max_iter": choice(1, 3, 20), "method": choice("standard", "modified", "hessian", "ltsa", "auto", "dense"),
@@ -82,12 +82,15 @@ POOLS: dict[str, Drawn] = {
     "null": none, "objective": choice("laplacian", "lle", "modified_lle", "hessian", "ltsa", "local_regression",
                                       "isomap", "diffusion", "mds", "supervised", "fisher", "margin", "lde", "lfda"),
     "power": choice(0.5, 1, 2), "prior": none, "projection": either(none, small), "radius": wide,
-    "random_state": choice(0, 1, 7), "recall": choice(0.5, 0.95, 1.0), "reg": wide, "regularization": choice("ridge", "pinv"),  # noqa: E501
+    "random_state": choice(0, 1, 7), "recall": choice(0.5, 0.95, 1.0), "reg": wide,
+    "n": either(none, small), "unseen": flag, "queries": none, "separation": either(choice(0.0), wide),
+    "regularization": choice("ridge", "pinv"),
     "relative": flag, "ridge": either(choice(0.0, 0.1), wide), "scale": either(flag, wide), "share": choice(0.05, 0.5, 1.0),  # noqa: E501
     "sigma": either(none, wide), "sigma_grid": either(none, grid), "sigma_init": either(none, wide),
     "smoother": choice(None, None, "ridge", "kernel_ridge", "projection", "kernel_projection", "gaussian"),
     "squared": flag, "target": choice("transform", "classify"), "tol": wide, "top": either(none, small),
-    "validation_size": choice(0.3, 0.5), "verbose": choice(False), "check": choice(True),
+    "validation_size": choice(0.3, 0.5), "mmap": flag, "bias": flag,
+    "weight": either(choice(0.0), wide), "width_weight": wide, "verbose": choice(False), "check": choice(True),
 }  # fmt: skip
 # The grids of searches over parameters: short ones, or a call takes minutes.
 SHORT = {"lam", "mu", "gamma", "mu1", "mu2", "mu3", "sigma"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -14,6 +13,7 @@ import scipy.linalg as la
 
 from manifast._linalg.systems import Operator, PenalizedSystem, raised, spd_solver
 from manifast._progress import details
+from manifast._threads import lazy
 from manifast._validation import Array
 from manifast.spectral import fix_signs
 
@@ -51,7 +51,7 @@ class Condensed:
         self._C = self._axes * np.sqrt(self._values)
         self._far = self
 
-    @cached_property
+    @lazy
     def _schur(self) -> Array:
         return np.asarray((self._axes * (1.0 / self._values - self._shift)) @ self._axes.T)
 
@@ -79,7 +79,10 @@ class Condensed:
             inside = self._C.T @ margins @ self._C
             inside.flat[:: len(inside) + 1] += 1.0
             image = self._C.T @ small
-            inverse = image.T @ la.solve(inside, image, assume_a="pos", check_finite=False)
+            try:
+                inverse = image.T @ la.solve(inside, image, assume_a="pos", check_finite=False)
+            except la.LinAlgError:
+                raise ValueError(f"lam must not be so large that rounding hides the graph. Got {lam:.3g}.") from None
             theta, turn = la.eigh(inverse, check_finite=False)
             values[:k], vectors[:, :k] = 1.0 / theta[::-1] - self._shift, small @ turn[:, ::-1]
         scaled = vectors[:, :d]

@@ -36,7 +36,11 @@ def smallest_of_pencil(
     towards = whitener.T @ moments  # the constant in a basis where F'BF is the identity
     holds_constant = drop_constant and towards @ towards >= (1 - 1e-10) * weights.sum()
     if ridge.any():  # of the remaining freedom, whiten F'BF + ridge
-        values, rotation = la.eigh(np.eye(whitener.shape[1]) + (whitener.T * ridge) @ whitener)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner = np.eye(whitener.shape[1]) + (whitener.T * ridge) @ whitener
+        if not np.isfinite(inner).all():
+            raise ValueError(f"the ridge must leave products in the range of numbers. Got {ridge.max():.3g}.")
+        values, rotation = la.eigh(inner)
         whitener = whitener @ (rotation / np.sqrt(values))
         towards = np.sqrt(values) * (rotation.T @ towards)
     if holds_constant:  # reflect the constant onto the first axis, and leave that out

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import isfinite
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,8 @@ from manifast._threads import one_blas_thread
 from manifast._validation import (
     Array,
     contiguous,
+    finite_images,
+    in_other_units,
     is_plain,
     is_sparse,
     largest_magnitude,
@@ -79,6 +80,10 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
         dtype = (np.float64, np.float32)
         accept = "csr" if self._takes_sparse() else False
         refuse_masked(X, "X")
+        if isinstance(X, np.ndarray) and X.dtype.kind in "mM":  # scikit-learn would take times for numbers
+            raise ValueError(f"X must hold real numbers. Got dtype {X.dtype} instead.")
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f":  # float32 of the other byte order is float32
+            X = X.astype(X.dtype.newbyteorder("="), copy=False)
         X = validate_data(
             self, X, reset=reset, dtype=dtype, order="C", accept_sparse=accept, ensure_min_samples=2 if reset else 1
         )
@@ -126,10 +131,7 @@ class RowEstimator(Documented, BaseEstimator):  # type: ignore[misc]
 
     def _in_units(self, value: Any, power: int) -> Any:
         """A parameter in (units of the data)^power, in those that the rows were scaled to."""
-        if isinstance(value, Real) and not isinstance(value, bool) and self._exponent:
-            with np.errstate(over="ignore", under="ignore"):
-                return float(np.ldexp(float(value), -power * self._exponent))
-        return value
+        return in_other_units(value, power, self._exponent)
 
     def _measure(self, X: Any, targets: Any) -> Any:
         """Training rows in the metric of the estimator, see `ClassMetric`."""
@@ -196,6 +198,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
             targets = self._targets(y, X)
             with one_blas_thread(), stage(f"fit to {X.shape[0]} rows of {X.shape[1]} features"):
                 self._embed(self._measure(X, targets), targets)
+            finite_images(self.embedding_)
             self._n_out = int(self.embedding_.shape[1])
         return self
 
@@ -209,7 +212,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator,
         """Embedding of new rows; a row's result does not depend on the other rows. Of a Dask array a lazy one."""
         if not hasattr(self, "n_features_in_"):
             check_is_fitted(self)
-        return self._map(self._measure_new(self._validate(X, reset=False)))
+        return finite_images(self._map(self._measure_new(self._validate(X, reset=False))))
 
     def _check_extension(self, X: Any) -> None:
         """Refuse what is no map, and more rows than the map can take, before the embedding takes its time."""

@@ -169,9 +169,10 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
         if not fit.settled:
             steps = len(fit.sigmas) - 1
             warn(f"NSSE: sigma still changes after {steps} steps. Raise max_iter or tol.", ConvergenceWarning)
-        unit = 2.0**rows.exponent
-        self.coef_, self.sigma_ = fit.coef, fit.sigma * unit
-        self.sigma_history_, self.objective_history_ = [sigma * unit for sigma in fit.sigmas], fit.objectives
+        sigmas = np.ldexp(np.array([fit.sigma, *fit.sigmas]), rows.exponent)
+        widths = np.clip(sigmas, np.finfo(float).tiny, np.finfo(float).max).tolist()
+        self.coef_, self.sigma_ = fit.coef, widths[0]
+        self.sigma_history_, self.objective_history_ = widths[1:], fit.objectives
         self.lipschitz_ = rbf_lipschitz(fit.coef, self.sigma_)
         self.n_iter_ = max(1, len(fit.sigmas) - 1)
 

@@ -206,7 +206,7 @@ class OutOfSample(Embedding):
         if self.landmarks is None:
             return np.arange(n)
         count = self.landmarks
-        if isinstance(count, Real) and not isinstance(count, bool) and float(count) != int(count) and 0 < count < 1:
+        if isinstance(count, Real) and not isinstance(count, bool) and 0 < count < 1:
             count = max(2, round(float(count) * n))
         count = as_count(count, "landmarks", maximum=n, why=f" for {n} rows, or a share between 0 and 1")
         rng = np.random.default_rng(self.random_state)

@@ -12,7 +12,16 @@ from sklearn.exceptions import NotFittedError
 from manifast._dask import over_blocks
 from manifast._links import Documented
 from manifast._threads import one_blas_thread
-from manifast._validation import Array, as_matrix, own, refuse_masked, whole_or_not_at_all
+from manifast._validation import (
+    Array,
+    as_matrix,
+    finite_images,
+    is_sparse,
+    largest_magnitude,
+    own,
+    refuse_masked,
+    whole_or_not_at_all,
+)
 from manifast.graphs import as_rows
 from manifast.maps import Map, Predictor
 
@@ -42,7 +51,7 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
         """`fit` from checked rows that nobody else writes to."""
         self._check_rows(X.shape[0])
         with whole_or_not_at_all(self), one_blas_thread():
-            self.map_ = self._fit(X, Y)
+            self.map_ = self._fitted(X, Y)
             self.n_features_in_ = X.shape[1]
         return self
 
@@ -52,7 +61,7 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
         rows = self._new_rows(X)
         if rows.shape[0] == 0:  # shape and dtype are those of any row's
             return self._image(np.zeros((1, self.n_features_in_), rows.dtype))[:0]
-        return self._image(rows)
+        return finite_images(self._image(rows))
 
     def _new_rows(self, X: Any) -> Any:
         """New rows, checked against those of the fit."""
@@ -74,6 +83,21 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _rows(self, X: Any, *, min_rows: int = 0, columns: int | None = None) -> Any:
         return (as_rows if self._sparse else as_matrix)(X, "X", min_rows=min_rows, columns=columns)
+
+    def _fitted(self, X: Any, Y: Array) -> Map:
+        """`_fit`, or a sentence where numbers are so large that their squares, or sums of them, are not numbers."""
+        size = max(largest_magnitude(X.data if is_sparse(X) else X), largest_magnitude(Y))
+        if size < 1e140:
+            return self._fit(X, Y)
+        try:
+            with np.errstate(all="ignore"):
+                made = self._fit(X, Y)
+            finite = all(np.isfinite(array).all() for array in made.arrays().values() if array.dtype.kind == "f")
+        except (ArithmeticError, ValueError):  # also of LAPACK
+            finite = False
+        if not finite:
+            raise ValueError(f"X and Y must have squares in the range of numbers: scale them. Got up to {size:.3g}.")
+        return made
 
     def _check_rows(self, n: int) -> None:
         """Refuse more rows than can be fitted."""

@@ -108,6 +108,8 @@ class Distances(ABC):
         with the root of each row's own width.
         """
         if isinstance(beta, np.ndarray) and beta.ndim:  # found before
+            if beta.shape != (self.n,):
+                raise ValueError(f"beta must be a positive number or a name. Got an array of shape {beta.shape}.")
             return beta
         if not isinstance(beta, str):
             return as_positive(beta, "beta")

@@ -239,7 +239,7 @@ def _methods(given: Any, kind: str, n_components: int) -> dict[str, Any]:
     known = default_methods(kind, n_components)
     if given is None:
         named: dict[str, Any] = known
-    elif isinstance(given, Mapping):
+    elif isinstance(given, Mapping) and given:
         named = dict(given)
     elif isinstance(given, Sequence) and not isinstance(given, str) and len(given):
         named = {}

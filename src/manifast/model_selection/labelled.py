@@ -198,6 +198,8 @@ class LabeledRows(Documented, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         with whole_or_not_at_all(self):
             if not hasattr(X, "shape"):
                 X = np.asarray(X)
+            if not X.shape:
+                raise ValueError("X must have rows. Got a single value instead.")
             labels = read_labels(self, y, X.shape[0], unlabelled=True)
             rows = labels.labelled
             self.estimator_ = clone(self.estimator).fit(take_rows(X, rows), labels.classes[labels.codes[rows]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from manifast._labels import Labels
 from manifast._linalg.condensed import Margins
 from manifast._links import Documented
 from manifast._rows import Rows
+from manifast._threads import lazy
 from manifast._validation import Array, as_count
 from manifast.extensions import LatentVariable
 from manifast.graphs import check_metric
@@ -88,7 +89,7 @@ class Objective:
         self.modes, self.margin, self.finish, self.floor = modes, margin, finish, floor
         self.unbounded, self.free_only, self.lengths, self.source = unbounded, free_only, lengths, source
 
-    @cached_property
+    @lazy
     def A(self) -> Any:
         return self._A() if isinstance(self._A, FunctionType | MethodType | partial) else self._A
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from manifast._linalg import dense as _dense
 from manifast._linalg.penalties import RidgePenalty
 from manifast._linalg.pencils import as_dense
 from manifast._rows import Rows
+from manifast._threads import lazy
 from manifast._validation import Array, as_number, as_positive, is_sparse
 from manifast._warnings import warn
 from manifast.maps import KernelMap, LinearMap, Map
@@ -183,7 +183,7 @@ class LinearRidgeSmoother:
         found: Array = (scores[rows] / (values + self._ridge)) @ scores.T
         return found + 1.0 / len(scores)
 
-    @cached_property
+    @lazy
     def _scores(self) -> tuple[Array, Array]:
         """The centred rows on their principal axes, and the squared lengths of these columns."""
         scores = np.asarray(self._X @ self._axes) - (self._mean @ self._axes if is_sparse(self._X) else 0.0)

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.linalg as la
 
 from manifast._labels import Labels, read_labels
-from manifast._validation import Array, as_count, as_matrix, as_number, as_positive
+from manifast._sparse import checked_sparse
+from manifast._validation import Array, as_count, as_matrix, as_number, as_positive, is_sparse
 from manifast.theory.margins import origin_margin
 from manifast.theory.separability import own_graph
 
@@ -170,7 +171,8 @@ def _normalized(W: Array) -> Array:
 
 def _symmetric(value: Any, name: str, n: int | None = None) -> Array:
     """A symmetric dense matrix; with n rows where n is given."""
-    M = as_matrix(value.toarray() if hasattr(value, "toarray") else value, name, dtype=np.float64, min_rows=1)
+    dense = checked_sparse(value, name).toarray() if is_sparse(value) else value
+    M = as_matrix(dense, name, dtype=np.float64, min_rows=1)
     if M.shape != (n or M.shape[0],) * 2:
         raise ValueError(f"{name} must be a square matrix of {n or M.shape[0]} rows. Got shape {M.shape} instead.")
     difference = float(np.abs(M - M.T).max())

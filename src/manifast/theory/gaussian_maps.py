@@ -173,6 +173,8 @@ def inverse_growth(X: Any, *, kind: str = "measured", n: int | None = None) -> I
     nearest = knn(rows, 1)[0][:, 0]
     if nearest.min() == 0:
         raise ValueError("X must hold different rows: the kernel matrix of equal rows has no inverse. Got equal rows.")
+    if not 1e-140 < nearest.min() <= nearest.max() < 1e140:
+        raise ValueError("X must be scaled: squares of distances must be in the range of numbers. Got others.")
     return _narcowich(n, float(nearest.min()) / 2) if kind == "bound" else _measured(rows, n, float(np.median(nearest)))
 
 
