@@ -51,6 +51,7 @@ class Experiment:
     logarithmic: bool = False  # x axis of the curves
     ranked: str = ""  # measure by which columns are ranked over the rows
     best_of: Mapping[str, str] = field(default_factory=dict)
+    once: tuple[str, ...] = ()  # measures of which the first split counts alone, such as times
     names: Mapping[str, str] = field(default_factory=dict)  # of columns, where reports show other ones
     note: str = ""
 

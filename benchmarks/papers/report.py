@@ -24,7 +24,7 @@ def summarize(experiment: Experiment, options: Options) -> Summary:
     for (paper, row, column), runs in cells.items():
         way = "as in the paper" if paper else "chosen on training data"
         for measure in experiment.shows:
-            values = [run[measure] for run in runs if measure in run]
+            values = [run[measure] for run in runs if measure in run][: 1 if measure in experiment.once else None]
             if not values:
                 continue
             place = (way, measure, row, column)

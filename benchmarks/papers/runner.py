@@ -103,10 +103,10 @@ def run(wanted: Iterable[Task], options: Options) -> dict[Task, str]:
 
 
 def measure_times(wanted: Iterable[Task], options: Options) -> None:
-    """Times of finished cells again, with the parameters they chose: for runs that did not have the machine alone."""
+    """Times of the first split again, with the parameters it chose: for runs that did not have the machine alone."""
     for task in dict.fromkeys(wanted):
         file = _read_file(task, options)
-        if file is None or task.family.times is None or task.paper:
+        if file is None or task.family.times is None or task.paper or task.split > 0:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

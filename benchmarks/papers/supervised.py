@@ -29,7 +29,8 @@ from manifast import (
     SupervisedIsomap,
     SupervisedLaplacianEigenmaps,
 )
-from manifast.extensions import RBF, KernelRidge, SparseCode
+from manifast.extensions import RBF, KernelRidge, Nystrom, SparseCode
+from manifast.graphs import mean_sq_distance
 from manifast.kernels import sq_distances
 
 
@@ -47,9 +48,16 @@ def suplap(X: Any, y: Any, scale: float = 1.5) -> Any:
     return SupervisedLaplacianEigenmaps(extension=RBF(scale=scale))
 
 
-def eigenmaps(extension: Any) -> Any:
-    """Laplacian eigenmaps of the full graph, with every dimension there is, up to 500."""
-    return lambda X, y: LaplacianEigenmaps(min(len(X) - 2, 500), affinity="full", extension=extension)
+def nystrom(X: Any, y: Any, width: float) -> Any:
+    """Laplacian eigenmaps of the full graph with the map of NSSE, section 2.3; `width` in mean squared distances."""
+    beta = width * mean_sq_distance(X)
+    extension = Nystrom(beta=beta, formula="kernel")
+    return LaplacianEigenmaps(min(len(X) - 2, 150), affinity="full", beta=beta, extension=extension)
+
+
+def sparse(X: Any, y: Any) -> Any:
+    """Laplacian eigenmaps of the full graph, with every dimension there is, up to 500, and the map by sparse codes."""
+    return LaplacianEigenmaps(min(len(X) - 2, 500), affinity="full", extension=SparseCode(lam=1e-3))
 
 
 def isokrr(X: Any, y: Any, scale: float, alpha: float) -> Any:
@@ -75,8 +83,8 @@ METHODS = {
         ({"solver": "lsqr", "shrinkage": "auto"}, {"solver": "svd"}),
     ),
     "LDE": Method(lambda X, y, ridge: LDE(ridge=ridge), product(ridge=(0.1, 0.01, 1.0)), nested=True),
-    "NYS": Method(eigenmaps("nystrom"), nested=True),
-    "SPE": Method(eigenmaps(SparseCode(lam=1e-3)), nested=True),
+    "NYS": Method(nystrom, product(width=(1.0, 10.0)), nested=True),
+    "SPE": Method(sparse, nested=True),
     "IsoKRR": Method(isokrr, product(scale=(1.0, 2.0), alpha=(1e-3, 1e-2)), nested=True),
     "MReg": Method(mreg, product(scale=(1.0, 2.0), gamma_A=(1e-3, 1e-2), gamma_I=(1e-4, 1e-2))),
 }
