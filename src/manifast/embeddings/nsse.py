@@ -303,7 +303,7 @@ class NSSECV(NSSE):
                             log(f"{trial}: error {errors[key].mean():.4f}")
                     stop = steps.done() or stop
                 best = min(trials, key=lambda trial: float(errors[tuple(trial.values())].mean()))
-                if clearly_fewer(*(errors[tuple(trial.values())] for trial in (best, chosen)), splits):
+                if clearly_fewer(errors[tuple(best.values())], errors[tuple(chosen.values())], splits):
                     chosen = best
         steps.close()
         if not errors:
@@ -383,7 +383,7 @@ def clearly_fewer(new: Array, old: Array, splits: list[Split]) -> bool:
     """Whether errors of splits, as shares, are fewer by more than half of what chance explains."""
     sizes = np.array([len(split.truth) for split in splits])
     wrong, before = float(new @ sizes), float(old @ sizes)
-    return before - wrong > _CLEAR * np.sqrt(before + wrong)
+    return bool(before - wrong > _CLEAR * np.sqrt(before + wrong))
 
 
 @dataclass(frozen=True)
