@@ -502,7 +502,7 @@ def test_headers_that_lie(path):
         ("lle", "metric must be", "metric", "manhattan"),
         ("lle", "opposite", "metric", "precomputed"),
         ("isomap", "radius must be", "radius", -1.0),
-        ("isomap", "the other one None", "radius", 1.0),
+        ("isomap", "and the other None", "radius", 1.0),
         ("isomap_given", "opposite", "metric", "cosine"),
         ("isomap", "n_neighbors must be", "n_neighbors", 2**40),
         ("sparse_code", "near must be", "near", 11),

@@ -191,7 +191,7 @@ class NSSECV(NSSE):
     n_components : int, sequence of ints or None, default None
         Candidates; None is about a third, a half, two thirds and all of the number of classes less one.
     mu1, mu2, mu3 : float or sequence of floats
-        Candidates, by default (1.0,), (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice
+        Candidates, by default (1.0,), (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice
         starts from those nearest to the defaults of `NSSE`. A warning says where the best one is at the edge of its
         candidates.
     n_splits : int, default 5
@@ -239,7 +239,7 @@ class NSSECV(NSSE):
         n_components: Any = None,
         *,
         mu1: Any = (1.0,),
-        mu2: Any = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        mu2: Any = (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0),
         mu3: Any = (10.0, 30.0, 100.0, 300.0, 1000.0),
         n_splits: int = 5,
         validation_size: float = 0.3,

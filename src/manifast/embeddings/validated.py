@@ -284,7 +284,7 @@ class TCACV(_Searched, TCA):
     >>> from manifast import TCACV
     >>> X, y = load_digits(return_X_y=True)
     >>> some = np.where(np.arange(500) < 50, y[:500], -1)
-    >>> model = TCACV(alpha=(0.01, 0.1, 1.0), mu=1.0).fit(X[:500], some)
+    >>> model = TCACV(alpha=(0.1, 1.0), mu=1.0).fit(X[:500], some)
     >>> sorted(model.best_params_), model.transform(X[500:]).shape
     (['alpha', 'mu'], (1297, 9))
     """
