@@ -201,6 +201,9 @@ def _radius_graph(draw: Draw, W: Any, arguments: tuple[Any, ...], options: dict[
     wrong = (joined & (squares > WIDE(radius) ** 2 + slack)) | (~joined & (squares < WIDE(radius) ** 2 - slack))
     if wrong.any():
         raise Failure(f"the pair {np.argwhere(wrong)[0].tolist()} is on the wrong side of the radius")
+    np.fill_diagonal(squares, 0)
+    if W.dtype == np.float64 and (slack <= 1e-13 * squares + 1e-300).all():
+        check_weights(_dense(W), np.sqrt(squares), joined, options)
 
 
 def _full_graph(draw: Draw, W: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
