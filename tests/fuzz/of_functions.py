@@ -201,15 +201,15 @@ def _radius_graph(draw: Draw, W: Any, arguments: tuple[Any, ...], options: dict[
     wrong = (joined & (squares > WIDE(radius) ** 2 + slack)) | (~joined & (squares < WIDE(radius) ** 2 - slack))
     if wrong.any():
         raise Failure(f"the pair {np.argwhere(wrong)[0].tolist()} is on the wrong side of the radius")
+    np.fill_diagonal(squares, 0)
+    check_weights(W.toarray(), np.sqrt(squares), joined, options, slack)
 
 
 def _full_graph(draw: Draw, W: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     x = plain(arguments[0])
-    if W.dtype == np.float64 and _metric_and_width(options) and len(x) < 200:
+    if _metric_and_width(options) and len(x) < 200:
         squares = exact_squares(x, x)
-        slack = tolerance_of(squares, x, x)
-        if (slack <= 1e-13 * squares + 1e-300).all():
-            check_weights(W, np.sqrt(squares), ~np.eye(len(x), dtype=bool), options)
+        check_weights(W, np.sqrt(squares), ~np.eye(len(x), dtype=bool), options, tolerance_of(squares, x, x))
 
 
 def _mean_sq_distance(draw: Draw, mean: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:

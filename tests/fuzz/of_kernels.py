@@ -221,15 +221,20 @@ def check_graph(made: Any, distances: Any, indices: Any, options: dict[str, Any]
     check_weights(W, length, joined, options)
 
 
-def check_weights(W: np.ndarray, length: np.ndarray, joined: Any, options: dict[str, Any]) -> None:
-    """Weights of the links that are there, from the lengths of all pairs."""
+def check_weights(
+    W: np.ndarray, length: np.ndarray, joined: Any, options: dict[str, Any], slack: Any = 0.0
+) -> None:
+    """Weights of the links that are there, from the lengths of all pairs, whose squares may be off by `slack`."""
     kind = options.get("weights", "heat")
     with np.errstate(all="ignore"):
         argument = np.square(length) / WIDE(float(options["beta"])) if kind == "heat" else np.zeros(length.shape, WIDE)
         weight = {"heat": np.exp(-argument), "binary": np.ones(length.shape), "distance": length}[kind]
+        moved = slack / WIDE(float(options["beta"])) if kind == "heat" else WIDE(0)
+        off = {"heat": weight * np.expm1(np.minimum(moved, 5)), "distance": np.sqrt(length**2 + slack) - length}
     expected = np.where(joined, weight, 0).astype(WIDE)
     info = np.finfo(W.dtype)
-    check_close(W, expected, 16 * info.eps * (1 + argument) * expected + 4 * info.tiny, "weights")
+    rounding = 16 * info.eps * (1 + argument) * expected + 4 * info.tiny
+    check_close(W, expected, rounding + off.get(kind, 0), "weights")
 
 
 def laplacian(t: Trial) -> None:
