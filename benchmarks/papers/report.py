@@ -144,7 +144,8 @@ def _introduction(experiment: Experiment, options: Options) -> list[str]:
     splits = min(options.splits, experiment.splits or options.splits)
     beside = "; in brackets what the paper prints" if experiment.printed else "; the paper prints no figures here"
     beside = "" if experiment.ranked else beside
-    lines = [f"Mean ± standard error of {splits} split{'s' * (splits != 1)}{beside}."]
+    what = f"Mean ± standard error of {splits} splits" if splits > 1 else "One split"
+    lines = [f"{what}{beside}."]
     if options.quick:
         lines.append("Quick form on digits or generated data: it checks that all of it runs, and shows nothing else.")
     return [" ".join([*lines, experiment.note]).strip(), ""]
@@ -159,7 +160,9 @@ def _table(experiment: Experiment, measure: str, rows: Mapping[str, Any], option
         line = [row]
         for name in columns:
             entry = cells.get(name)
-            text = "" if entry is None else f"{_short(entry['mean'])} ± {_short(entry['standard_error'])}"
+            text = "" if entry is None else _short(entry["mean"])
+            if entry is not None and entry["splits"] > 1:
+                text += f" ± {_short(entry['standard_error'])}"
             if entry is best and len(columns) > 1:
                 text = f"**{text}**"
             if name in printed.get(row, {}):
