@@ -58,6 +58,8 @@ class _Searched(WeightSearch):
 class LapRLSCV(_Searched, LapRLS):
     """LapRLS with its two weights chosen by validation on the labelled rows.
 
+    The map f minimises Σ_labelled |f(x_i) - y_i|² + γ_A |f|² + γ_I tr(f'Lf) as in `LapRLS`.
+
     In turn a part of the labels is hidden, and predicted from the others. One eigendecomposition serves all weights
     and all parts: what is left for each are systems as large as the labelled rows are many.
 
@@ -90,6 +92,12 @@ class LapRLSCV(_Searched, LapRLS):
         One entry per pair of weights: gamma_A, gamma_I and score.
     classes_, coef_, dual_coef_, intercept_, scores_, transduction_
         Of `LapRLS` with the best weights and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np(k + p)) and O(p³) once, then
+    O(l³) for every pair of weights and part of the l labelled rows; with a kernel O(n³) and n × n matrices. A new row
+    takes O(pM) for M classes, with a kernel O(n(p + M)).
 
     Examples
     --------
@@ -178,6 +186,8 @@ def predicted(G: Array, codes: Array, known: Array, hidden: Array, bias: bool) -
 class FMECV(_Searched, FME):
     """FME with its two weights chosen by validation on the labelled rows.
 
+    F = (U + L + R)^-1 UY as in `FME`.
+
     In turn a part of the labels is hidden, and predicted by the map that is learnt from the others. For one regression,
     μ and γ, all parts are problems of the labelled rows alone; linear maps share the factorisation also between
     regressions of the same μγ.
@@ -206,6 +216,12 @@ class FMECV(_Searched, FME):
         One entry per pair of weights: mu, gamma and score.
     classes_, coef_, dual_coef_, intercept_, scores_, transduction_
         Of `FME` with the best weights and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, and one system of all rows with a
+    right-hand side per labelled row for every regression, as in `FME`; with a kernel O(n³) and n × n matrices. A new
+    row takes O(pM) for M classes, with a kernel O(n(p + M)).
 
     Examples
     --------

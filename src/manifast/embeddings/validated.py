@@ -73,6 +73,8 @@ class _Searched(WeightSearch):
 class SDACV(_Searched, SDA):
     """SDA with its two weights chosen by validation on the labelled rows.
 
+    S_b w = λ (S_t + alpha X'LX + ridge I) w as in `SDA`.
+
     In turn a part of the labels is hidden, and found again by the nearest of the other labelled rows in the embedding.
     One eigendecomposition serves all weights and all parts: what is left for each are problems as large as the labelled
     rows are many.
@@ -108,6 +110,11 @@ class SDACV(_Searched, SDA):
         One entry per pair of weights: alpha, ridge and score.
     embedding_, components_, intercept_, eigenvalues_, classes_
         Of `SDA` with the best weights and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np(k + p)) and O(p³) once, then
+    O(l³) for every pair of weights and part of the l labelled rows. A new row takes O(pd).
 
     Examples
     --------
@@ -179,6 +186,8 @@ class SDACV(_Searched, SDA):
 class SDECV(SDACV):
     """SDE with its two weights chosen by validation on the labelled rows.
 
+    X_l'L_bX_l w = λ (X_l'L_wX_l + alpha X'LX + ridge I) w as in `SDE`.
+
     As `SDACV`: one eigendecomposition serves all weights and all parts of the labels.
 
     Parameters
@@ -198,6 +207,11 @@ class SDECV(SDACV):
         As in `SDACV`.
     embedding_, components_, intercept_, eigenvalues_, classes_
         Of `SDE` with the best weights and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features, O(np(k + p)) and O(p³) once, then
+    O(l³) for every pair of weights and part of the l labelled rows. A new row takes O(pd).
 
     Examples
     --------
@@ -243,6 +257,8 @@ def nearest_right(gallery: Array, queries: Array, answers: Array, truth: Array) 
 class TCACV(_Searched, TCA):
     """TCA with two of its weights chosen by validation on the labelled rows.
 
+    min tr Y'(L + alpha M̃ + R)Y with Y'Y = I as in `TCA`.
+
     In turn a part of the labels is hidden, and found again by the nearest of the other labelled rows where the map
     takes them. All fits share the graph and the factorisation of the regression; as the constraint of TCA holds on all
     rows, each is an eigenproblem of its own.
@@ -276,6 +292,11 @@ class TCACV(_Searched, TCA):
         One entry per pair of weights: alpha, mu and score.
     embedding_, components_, intercept_, eigenvalues_, classes_
         Of `TCA` with the best weights and all labels.
+
+    Notes
+    -----
+    Cost: `fit` takes O(n²p) for the neighbours, about O(n log n) below 9 features and O(np²) once, and O(n(k + p)d) per
+    step of an eigensolver for every pair of weights and part of the labels. A new row takes O(pd).
 
     Examples
     --------
