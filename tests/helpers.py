@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import scipy.sparse as sp
 
 X10 = np.arange(30.0).reshape(10, 3) ** 1.5
+
+
+def random_array(n, density, rng):
+    """A sparse n x n matrix. SciPy 1.15 has another name for the generator."""
+    name = "rng" if "rng" in inspect.signature(sp.random_array).parameters else "random_state"
+    return sp.random_array((n, n), density=density, **{name: rng})
 
 
 def roll(rng, n):

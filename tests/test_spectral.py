@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
+from helpers import random_array
 from oracles import largest_angle
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,7 @@ from manifast.spectral import LowRankSum, fix_signs, smallest_eigenvectors
 
 def random_sparse(n, rng, density=0.02):
     """Positive semidefinite with eigenvalues from tiny to large."""
-    R = sp.random_array((n, n), density=density, rng=rng, format="csr")
+    R = random_array(n, density, rng).tocsr()
     scales = sp.diags_array(np.logspace(-3, 0, n))
     A = scales @ (R @ R.T) @ scales + sp.diags_array(np.logspace(-8, 0, n))
     return sp.csr_array(A + A.T)

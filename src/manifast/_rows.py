@@ -258,10 +258,11 @@ def without_diagonal(W: Any) -> Any:
     """A graph without self-loops, which count nowhere; a copy where there are some."""
     if not W.diagonal().any():
         return W
-    W = W.copy()
-    if is_sparse(W):
-        W.setdiag(0.0)
+    if is_sparse(W):  # not `setdiag`, which would store what is missing first
+        W = sp.csr_array(W, copy=True)
+        W.data[W.indices == np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))] = 0
         W.eliminate_zeros()
     else:
+        W = W.copy()
         np.fill_diagonal(W, 0.0)
     return W

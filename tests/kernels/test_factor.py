@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import random_array
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manifast._linalg.sparse_cholesky import SparseCholesky
@@ -12,7 +13,7 @@ from manifast._linalg.sparse_cholesky import SparseCholesky
 
 def random_spd(n, density, seed):
     """G G' + I for a sparse G: positive definite, with a pattern that has cliques."""
-    G = sp.random_array((n, n), density=density, rng=np.random.default_rng(seed), data_sampler=None)
+    G = random_array(n, density, np.random.default_rng(seed))
     return sp.csr_array(G @ G.T + sp.eye_array(n))
 
 

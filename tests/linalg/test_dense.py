@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
+from helpers import random_array
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
@@ -201,7 +202,7 @@ def test_copies_and_sums_in_parts(monkeypatch, order):
     assert_array_equal(found, A)
     assert found.flags.f_contiguous == A.flags.f_contiguous
     assert not np.shares_memory(found, A)
-    other = sp.random_array((30, 30), density=0.2, rng=1, format="csr")
+    other = random_array(30, 0.2, np.random.default_rng(1)).tocsr()
     other = sp.csr_array(other + other.T)
     for added in (other, other.toarray()):
         found = _dense.copied(A)

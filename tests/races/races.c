@@ -84,7 +84,7 @@ void mf_prepared_free(mf_prepared *operand) /* as in dispatch.c, which is for se
 /* The five-point graph of a square: shortest paths, Cholesky, hierarchy and blocks of vectors are for doubles alone. */
 static void sparse(void)
 {
-    enum { SIDE = 14, N = SIDE * SIDE, SOURCES = 40, WIDTH = 8 };
+    enum { SIDE = 18, N = SIDE * SIDE, SOURCES = 40, WIDTH = 8 };
     int64_t start[N + 1] = {0}, with_diagonal[N + 1] = {0}, sources[SOURCES], at = 0, filled = 0;
     int32_t column[4 * N], pattern[5 * N];
     double weight[4 * N], matrix[5 * N], *out = room(SOURCES * N, 8), *x = room(N * WIDTH, 8), scale[WIDTH];

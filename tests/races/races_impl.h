@@ -205,7 +205,7 @@ static void NAME(codes)(void)
 
 static void NAME(all)(void)
 {
-    enum { N = 110, P = 3, K = 8 };
+    enum { N = 180, P = 3, K = 8 };
     NAME(dense)();
     NAME(clusters)();
     NAME(codes)();

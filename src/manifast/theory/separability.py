@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from manifast._labels import read_labels
+from manifast._rows import without_diagonal
 from manifast._validation import Array, as_number, as_positive
 from manifast.graphs import given_graph
 
@@ -152,7 +153,7 @@ def _two_class_graph(W_within: Any, W_between: Any, y: Any) -> _TwoClassGraph:
 def own_graph(W: Any, name: str) -> sp.csr_array:
     """A checked copy of a graph in float64, without self-loops."""
     graph = sp.csr_array(given_graph(W, np.shape(W)[0] if np.ndim(W) else 0, name), dtype=np.float64, copy=True)
-    graph.setdiag(0.0)
+    graph = sp.csr_array(without_diagonal(graph))
     graph.eliminate_zeros()
     return graph
 
