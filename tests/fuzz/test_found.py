@@ -14,7 +14,7 @@ from manifast.metrics import embedding_error
 from manifast.model_selection import LabeledRows, compare
 from manifast.scale import sample_rows, transform_to
 from manifast.spectral import LowRankSum, fix_signs, smallest_eigenvectors
-from manifast.theory import category_conditions, inverse_growth
+from manifast.theory import category_conditions, covering_number, inverse_growth
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's own, of overflows that are dealt with
 RNG = np.random.default_rng(0)
@@ -188,6 +188,10 @@ def test_eigenvectors_of_subnormal_numbers():
 def test_a_comparison_of_no_methods():
     with pytest.raises(ValueError, match="methods"):
         compare(X, LABELS, {})
+
+
+def test_a_radius_that_vanishes_beside_the_rows_ends():
+    assert_array_equal(covering_number(1e300 * X, LABELS, 1e-300, unseen=False), [10, 10])
 
 
 def test_growth_of_rows_whose_squares_leave_the_range():

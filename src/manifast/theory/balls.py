@@ -126,7 +126,8 @@ def ball_probabilities(X: Array, labels: Labels, deltas: Any) -> Array:
 def covering_numbers(X: Array, labels: Labels, radius: float, unseen: bool = True) -> Array:
     """Balls that cover every class, as `covering_number` counts them."""
     scaled, exponent = in_range(X)
-    reach, counts = float(np.ldexp(radius, -exponent)), np.empty(labels.count)
+    # Never 0: every row would be that far from itself, and the balls would have no end.
+    reach, counts = float(max(np.ldexp(radius, -exponent), 5e-324)), np.empty(labels.count)
     for c, members in enumerate(labels.members):
         rows = np.ascontiguousarray(scaled[members])
         apart, ball, balls, farthest = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.int64), 0, 0
