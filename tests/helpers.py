@@ -7,6 +7,8 @@ import inspect
 import numpy as np
 import scipy.sparse as sp
 
+from manifast._kernels import index_dtype
+
 X10 = np.arange(30.0).reshape(10, 3) ** 1.5
 
 
@@ -41,7 +43,7 @@ def check_matrix(M, wanted, tolerance=1e-12):
     """Values, and the promises on form: canonical CSR, exactly symmetric, rows sum to zero, no negative eigenvalue."""
     n = len(wanted)
     assert isinstance(M, sp.csr_array) and M.shape == (n, n) and M.dtype == np.float64
-    assert M.indices.dtype == M.indptr.dtype == np.int32
+    assert M.indices.dtype == M.indptr.dtype == index_dtype(max(n, M.nnz))
     form = sp.csr_array((M.data, M.indices, M.indptr), shape=M.shape)  # without the flags we set ourselves
     assert form.has_canonical_format
     dense = M.toarray()

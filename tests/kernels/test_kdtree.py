@@ -22,7 +22,7 @@ def tree(X, k, queries=None, threads=1):
 
 def fused(a, b):
     """a² + b in one rounding, where the instruction set in use rounds once."""
-    if dispatch.level() in ("baseline", "wide") and platform.machine() not in ("aarch64", "arm64"):
+    if dispatch.level() in ("baseline", "wide", "small") and platform.machine() not in ("aarch64", "arm64"):
         return a * a + b
     exact = [float(Fraction(x) ** 2 + Fraction(y)) for x, y in zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)]
     return np.array(exact).reshape(a.shape)
