@@ -262,7 +262,10 @@ def test_a_reader_that_has_gone_and_ctrl_c(tmp_path):
 
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((3000, 20)))
     arguments = ["embed", "rows.npy", "--method", "LGRM", "--output", "m.manifast", "-v"]
-    process = subprocess.Popen([*command, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    # A job in the background of a shell ignores Ctrl-C, and so would what it starts.
+    heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    heeding = [sys.executable, "-c", heed, *command, *arguments]
+    process = subprocess.Popen(heeding, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     said = process.stderr.readline()  # the fit has begun
     process.send_signal(signal.SIGINT)
     said += process.stderr.read()

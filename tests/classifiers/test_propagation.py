@@ -283,7 +283,7 @@ def test_tptssr_of_two_classes_is_finite(rng):
 def test_tptssr_says_once_that_its_ridge_is_lost(rng):
     X, y = rng.standard_normal((30, 3)) + 1, np.arange(30) % 3
     model = TPTSSR(share=0.5, ridge=1e-18)
-    with pytest.warns(UserWarning, match="ridge = 1e-18 is lost .* Use a larger ridge") as said:
+    with pytest.warns(UserWarning, match="ridge = 1e-18 is less than the rounding .* Use a larger ridge") as said:
         model.fit(X, y)
     assert len(said) == 1
     assert np.isfinite(model.decision_function(X)).all()  # no warning
