@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import pickle
@@ -228,9 +229,10 @@ def test_rows_that_cannot_be_mapped_far_behind(X, model, tmp_path):
         assert not path.exists() and not journal.exists()
 
 
-def stopped(model, X, path, after=3):
+def stopped(model, X, path, after=3, *, anew=True):
     """A run that ends after some batches, as it would by a signal."""
-    path.with_name(path.name + ".journal").unlink(missing_ok=True)
+    if anew:
+        path.with_name(path.name + ".journal").unlink(missing_ok=True)
 
     class Stop(Exception):
         pass
@@ -268,6 +270,12 @@ def test_any_change_between_two_runs_is_noticed(X, model, tmp_path):
     path.write_bytes(whole)
     transform_to(model, X, path)
     np.testing.assert_array_equal(np.load(path), expected)
+    whole = bytearray(stopped(model, X, path))
+    whole[5000] ^= 1
+    path.write_bytes(whole)
+    stopped(model, X, path, anew=False)  # begins anew and is stopped once more
+    journal = json.loads(path.with_name(path.name + ".journal").read_text())
+    assert journal["images_sha256"] == hashlib.sha256(path.read_bytes()[128:]).hexdigest()
     for wrong in (b"", bytes(5000), b"x" * 10**6):
         stopped(model, iter([X]), path)
         path.write_bytes(wrong)

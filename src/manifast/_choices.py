@@ -117,7 +117,8 @@ class WeightSearch:
         """
         graphs = self._graphs()
         if not hidden:
-            self.best_params_, self.best_score_, self.cv_results_ = self._defaults | graphs[0], np.nan, {}
+            given = {name: grid[0] for name, grid in grids.items() if len(grid) == 1}
+            self.best_params_, self.best_score_, self.cv_results_ = self._defaults | given | graphs[0], np.nan, {}
             warn(
                 "no class has two labelled rows, so that none can be hidden to validate on: the default weights "
                 f"{self.best_params_} are taken. Label a second row of some classes to choose weights."

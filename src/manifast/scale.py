@@ -172,16 +172,16 @@ def transform_to(model: Any, X: Any, path: Any, *, batch_rows: int | None = None
         again with the same model and rows, a run goes on from there and ends with the same bytes. The rows that were
         mapped are read once more for that, and they and their images are compared by checksums: after any change the
         run begins anew (of an iterator, which cannot, it is a ValueError).
+    batch_rows : int or None, default None
+        Rows that are mapped at once; None is as many as fill about 16 MB. Results do not depend on it.
+    verbose : bool, default False
+        Show progress.
 
     Raises
     ------
     ValueError
         Also where rows far behind the first cannot be mapped, because of NaN for example. Then the file holds the
         images of the rows before them, and a run with mended rows goes on from there.
-    batch_rows : int or None, default None
-        Rows that are mapped at once; None is as many as fill about 16 MB. Results do not depend on it.
-    verbose : bool, default False
-        Show progress.
 
     Examples
     --------
@@ -272,6 +272,7 @@ class _Run:
             return rows
         done, seen, made = noted
         if self._sum_of_images(done) != made:
+            self._made = sha256()
             return rows
         passed, left = sha256(), done
         for batch in rows:

@@ -214,6 +214,14 @@ def test_bad_input():
     assert vars(model) == vars(RBFDiscriminant())
 
 
+def test_error_is_over_rows_that_were_held_out():
+    """Folds hold out at most 1000 rows; the labels of the others say nothing about errors."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1500, 4)), rng.integers(0, 4, 1500)  # labels without a pattern: three of four are wrong
+    model = RBFDiscriminant(sigma=1.0, ridge=1.0, metric="within").fit(X, y)
+    assert 0.7 < model.loo_error_ < 0.8
+
+
 def test_verbose_says_what_was_tried(capsys):
     RBFDiscriminant(sigma_grid=[0.5, 1.0], ridge=1e-3, verbose=True).fit(*blobs())
     assert capsys.readouterr().err.count("leave-one-out error") == 2

@@ -272,7 +272,7 @@ def save(t: Trial) -> None:
     model = draw.pick(*models())[0] if draw.chance(0.5) else draw.pick(None, 3, embeddings.LPP(), "model", object(), [])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        t.run(manifast.save, model, draw.pick(None, 3.5, [], b"\xff") if draw.chance(0.1) else path)
+        t.run(manifast.save, model, draw.pick(None, 3.5, [], {}) if draw.chance(0.1) else path)
         left = list(Path(folder).iterdir())
         if t.draw.must_fail or (left and left != [path]):
             raise Failure(f"a file was left: {left}")

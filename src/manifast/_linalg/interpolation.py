@@ -314,16 +314,23 @@ def best_width(
             directions[width] = np.hstack([directions[sigma], interpolator.direction(width, Y)])
         return directions[width]
 
-    def bound(width: float) -> float:
-        """With the directions of the width that is nearest among those that have a cost by now."""
-        near = min((u for u in costs if u != sigma), key=lambda u: abs(np.log(u / width)), default=sigma)
-        if used.get(width) != near:
-            used[width], known[width] = near, interpolator.cost_bound(mu2, mu3, width, Y, direction(near))
-        return known[width]
+    def nearest_tried(width: float) -> float:
+        return min((u for u in costs if u != sigma), key=lambda u: abs(np.log(u / width)), default=sigma)
 
     def bounds(widths: list[float]) -> dict[float, float]:
-        flops = 2.0 * len(Y) ** 2 * directions[sigma].shape[1]
-        return dict(zip(widths, dense.side_by_side(bound, widths, flops), strict=True))
+        """With the directions of the width that is nearest among those that have a cost by now."""
+        near = {width: nearest_tried(width) for width in widths}
+        open_widths = [width for width in widths if used.get(width) != near[width]]
+        for width in open_widths:  # directions are solved for here: what follows runs on several threads
+            direction(near[width])
+        found = dense.side_by_side(
+            lambda width: interpolator.cost_bound(mu2, mu3, width, Y, directions[near[width]]),
+            open_widths,
+            2.0 * len(Y) ** 2 * directions[sigma].shape[1],
+        )
+        used.update((width, near[width]) for width in open_widths)
+        known.update(zip(open_widths, found, strict=True))
+        return {width: known[width] for width in widths}
 
     lowest_costs = bounds(others)
     together = available_threads() if interpolator.keep > 1 else 1  # factors of the next ones are made side by side

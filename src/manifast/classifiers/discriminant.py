@@ -60,6 +60,7 @@ class Interpolation:
     left_out: Array  # outputs of rows that were left out or held out
     centroids: Array
     covariance: Array
+    held: Array | None = None  # which rows were, where not all
 
 
 class RBFDiscriminant(ClassMetric, ScoreClassifier):
@@ -227,10 +228,11 @@ class RBFDiscriminant(ClassMetric, ScoreClassifier):
         """The interpolation of whitened rows X that the folds chose, and the nearest one-hot label as its rule."""
         rows, target, groups, counts = merge_copies(X, labels.indicators)
         sigma = rbf_candidates(X, "loo" if choice.relative else choice.sigma, 0.0, [choice.sigma])[0][0]
-        left_out = np.where(np.isfinite(choice.outputs), choice.outputs, labels.indicators)
+        held = np.isfinite(choice.outputs)
+        left_out = np.where(held, choice.outputs, labels.indicators)
         coef = interpolate(rows, target, counts, sigma, choice.ridge)
         rule = gaussian_rule(left_out, labels, False)
-        return Interpolation(X, sigma, (coef / counts[:, None])[groups], left_out, *rule)
+        return Interpolation(X, sigma, (coef / counts[:, None])[groups], left_out, *rule, held[:, 0])
 
     def _keep(self, X: Array, labels: Labels, parts: list[Interpolation], before: LinearMap | None) -> None:
         """The map from rows to scores; `before` takes them to what a second interpolation sees."""
@@ -239,7 +241,12 @@ class RBFDiscriminant(ClassMetric, ScoreClassifier):
         covariance = la.block_diag(*(part.covariance for part in parts))
         slopes, offsets = rule_scores(centroids, covariance)
         scores = left_out @ slopes + offsets
-        self.loo_error_ = float(np.mean(np.argmax(scores, axis=1) != labels.codes))
+        wrong = np.argmax(scores, axis=1) != labels.codes
+        for part in parts:
+            if part.held is not None:  # of other rows their own labels stand for what is not known
+                wrong = wrong[part.held]
+                break
+        self.loo_error_ = float(np.mean(wrong))
         # The rule is affine in the outputs, so that its slopes become part of the coefficients.
         self.map_ = joint_map(parts, before, slopes, offsets, scores)
         self._keep_outputs(parts, before, left_out, centroids, covariance, labels)
@@ -380,6 +387,7 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
 
     def _learn(self, X: Array, labels: Labels) -> None:
         super()._learn(X, labels)
+        first = self.__dict__.pop("_first")
         if self.metric_ != "both":
             return
         assert self._chosen is not None
@@ -389,7 +397,8 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
             return
         before = found[self._chosen.shrunk]
         second = self._by_choice(before.predict(X), labels, self._chosen)
-        self._keep(X, labels, [self._first, second], before)
+        self._keep(X, labels, [first, second], before)
+        del self._first
 
     def _keep_outputs(
         self,
