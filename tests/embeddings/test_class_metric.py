@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -264,3 +266,19 @@ def test_the_rule_does_not_learn_the_mark_of_left_out_rows(rng):
     outputs += 1e-4 * rng.standard_normal(outputs.shape)
     assert rule_error(outputs, labels) == 1.0
     assert rule_error(labels.indicators + 1e-2 * rng.standard_normal(outputs.shape), labels) == 0.0
+
+
+def test_the_search_of_nsse_whitens_without_the_labels_held_out(monkeypatch):
+    rng, seen = np.random.default_rng(0), []
+    X, y = rng.standard_normal((90, 6)), np.arange(90) % 3
+
+    def spy(rows, labels):
+        seen.append((len(rows), len(labels.codes)))
+        return whitening(rows, labels)
+
+    monkeypatch.setattr("manifast.embeddings.nsse.whitening", spy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a choice at the edge of its grid says nothing here
+        model = NSSECV(metric="within", mu2=(0.01, 1.0), mu3=(1.0,), n_components=(2,), n_splits=3).fit(X, y)
+    assert model.metric_ == "within" and "_unwhitened" not in vars(model)
+    assert seen == [(63, 63)] * 3

@@ -19,6 +19,7 @@ from manifast._progress import Steps, log
 from manifast._rows import Rows
 from manifast._validation import Array, as_count, as_number, as_positive
 from manifast._warnings import warn
+from manifast._whitening import whitening
 from manifast.embeddings._base import SupervisedEmbedding
 from manifast.embeddings._callbacks import FollowedFit
 from manifast.embeddings._metric import ClassMetric
@@ -281,7 +282,8 @@ class NSSECV(NSSE):
             as_count(self.n_neighbors, "n_neighbors")
         check_room(X.shape[0], 4, LANDMARKS)
         rows = Rows(X, self._row_exponent)
-        splits = [Split.of(rows, y, *parts) for parts in self._splits(y)]
+        plain = self.__dict__.pop("_unwhitened")
+        splits = [Split.of(plain, self._row_exponent, y, *parts, self.metric_ == "within") for parts in self._splits(y)]
         most = min(len(split.interpolator.roots) for split in splits)
         for d in candidates["n_components"]:
             why = ", the number of different rows in the smallest training part"
@@ -322,6 +324,10 @@ class NSSECV(NSSE):
         d = model._dimensions(builder, rows, y)
         objective = builder.build(rows, y, d)
         self._keep(rows, builder, objective, from_two_starts(smoother, objective, rows, Interpolator(rows.X), d))
+
+    def _measure(self, X: Any, labels: Labels) -> Any:
+        self._unwhitened = X  # parts of it are whitened each on their own
+        return super()._measure(X, labels)
 
     def _model(self, parameters: dict[str, Any]) -> NSSE:
         """One candidate."""
@@ -398,9 +404,12 @@ class Split:
     objectives: dict[float, objectives.Objective]  # of every mu1: graphs and products serve again
 
     @classmethod
-    def of(cls, rows: Rows, y: Labels, part: Array, held: Array) -> Split:
-        some = Rows(rows.X[part], rows.exponent)
-        return cls(some, Labels(y.classes, y.codes[part]), Interpolator(some.X), rows.X[held], y.codes[held], {})
+    def of(cls, X: Array, exponent: int, y: Labels, part: Array, held: Array, within: bool) -> Split:
+        known = Labels(y.classes, y.codes[part])
+        turned = whitening(X[part], known) if within else None  # which has not seen the labels held out
+        some, new = (X[at] if turned is None else turned.predict(X[at]) for at in (part, held))
+        rows = Rows(some, exponent)
+        return cls(rows, known, Interpolator(rows.X), new, y.codes[held], {})
 
     def error(self, model: NSSE) -> float:
         """Share of held-out rows whose nearest training row, in the embedding, is of another class."""
