@@ -164,7 +164,7 @@ def test_compare(flowers, tmp_path, capsys):
 
 BAD = [
     (["embed", "missing.csv", "--method", "Isomap", "--output", "m.manifast"], "missing.csv must be a file"),
-    (["embed", "DATA", "--method", "Isomapp", "--output", "m.manifast"], "--method must be one of Isomap"),
+    (["embed", "DATA", "--method", "Isomapp", "--output", "m.manifast"], "Got 'Isomapp'. Did you mean Isomap?"),
     (["embed", "DATA", "--method", "Isomap", "--output", "m.manifast"], "column 'name' of .* holds text"),
     (["embed", "DATA", "--id", "nome", "--method", "Isomap", "--output", "m.manifast"], "has no column 'nome'"),
     (["embed", "DATA", "--id", "name", "--labels", "kind", "--method", "NSSE", "--output", "m.manifast"],

@@ -139,3 +139,14 @@ def test_bad_input(iris, change, message):
     X, y = iris
     with pytest.raises(ValueError, match=message):
         compare(**({"X": X, "y": y} | change))
+
+
+@pytest.mark.parametrize("without", [None, float("nan"), -1])
+def test_baselines_take_partly_known_names(without):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
+    names[np.arange(150) % 3 != 0] = without
+    table = compare(X, names, ["LabelSpreading", "SelfTraining(SVC)", "GFHF"], cv=3)
+    assert not any(result.failure for result in table.results)
+    assert max(result.error for result in table.results) < 0.2
+    assert set(table.best_estimator_.predict(X)) == {"setosa", "versicolor", "virginica"}

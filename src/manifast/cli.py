@@ -243,7 +243,11 @@ def _estimator(name: str, settings: list[str], verbose: int) -> Any:
     lowered = {found.lower(): found for found in known}
     if name.lower() not in lowered:
         near = [lowered[one] for one in get_close_matches(name.lower(), lowered, 3, 0.5)]
-        raise ValueError(f"--method must be one of {', '.join(near or sorted(known))}. Got {name!r} instead.")
+        if near:
+            hint = f"Did you mean {' or '.join(near)}? `manifast embed --help` says more."
+        else:
+            hint = f"There are {', '.join(sorted(known))}."
+        raise ValueError(f"--method must name an estimator of manifast. Got {name!r}. {hint}")
     kind = known[lowered[name.lower()]]
     values = {}
     for setting in settings:

@@ -25,7 +25,7 @@ from manifast._labels import labelled_part, take_rows
 from manifast._progress import log, verbosity
 from manifast._validation import Array, as_count, as_matrix
 from manifast.kernels import knn
-from manifast.model_selection.labelled import LabeledRows, LabeledSplit
+from manifast.model_selection.labelled import IntegerLabels, LabeledRows, LabeledSplit
 
 _NEAREST = 10  # neighbours whose preservation is measured without labels
 
@@ -200,8 +200,8 @@ def default_methods(kind: str, n_components: int = 2) -> dict[str, Any]:
             "RBFDiscriminantCV": LabeledRows(c.RBFDiscriminantCV()),
         }  # fmt: skip
         return found | {
-            "LabelSpreading": LabelSpreading(kernel="knn", n_neighbors=7),
-            "SelfTraining(SVC)": SelfTrainingClassifier(SVC(probability=True, random_state=0)),
+            "LabelSpreading": IntegerLabels(LabelSpreading(kernel="knn", n_neighbors=7)),
+            "SelfTraining(SVC)": IntegerLabels(SelfTrainingClassifier(SVC(probability=True, random_state=0))),
             "SVC": LabeledRows(SVC(C=10.0)),
             "1-NN": LabeledRows(KNeighborsClassifier(1)),
         }

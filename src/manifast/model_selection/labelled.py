@@ -242,3 +242,22 @@ class LabeledRows(Documented, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+class IntegerLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier for which -1 alone means unlabelled, behind labels of any kind: scikit-learn's take integers only."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> IntegerLabels:
+        """Fit the classifier to numbers of the classes, with -1 for rows without a label."""
+        labels = read_labels(self, y, len(X), unlabelled=True)
+        self.classes_ = labels.classes
+        self.estimator_ = clone(self.estimator).fit(X, labels.codes)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Labels of rows, of the kind that y had."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.estimator_.predict(X)])
