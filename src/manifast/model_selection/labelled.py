@@ -245,7 +245,7 @@ class LabeledRows(Documented, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
 
 class IntegerLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier for which -1 alone means unlabelled, behind labels of any kind: scikit-learn's take integers only."""
+    """A classifier for which -1 alone means unlabelled, behind labels of any kind, as scikit-learn has."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
