@@ -263,6 +263,8 @@ import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
 import manifast, manifast.spectral
 from manifast._linalg import dense as _dense
+# Loaded before: Python ends by the signal, caught or not, that comes while a dataclass is made.
+manifast.NSSE, manifast.LGRM, manifast.LFDA, manifast.RBFDiscriminant, manifast.LapRLS
 rng = np.random.default_rng(0)
 warnings.simplefilter("ignore")
 {prepare}
