@@ -131,7 +131,7 @@ def test_a_method_that_fails_does_not_end_the_others(iris):
         ({"methods": {"a": 3}}, "methods must be estimators with predict or transform"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"y": [0, 1]}, "y must hold one label per row"),
-        ({"y": [0] * 149 + [1]}, "at least 2 labelled rows of every class"),
+        ({"y": [0] * 149 + [7]}, "at least 2 labelled rows of every class.* class 7"),
         ({"X": [[np.nan, 1.0]] * 150}, "X must be finite"),
     ],
 )
@@ -150,3 +150,10 @@ def test_baselines_take_partly_known_names(without):
     assert not any(result.failure for result in table.results)
     assert max(result.error for result in table.results) < 0.2
     assert set(table.best_estimator_.predict(X)) == {"setosa", "versicolor", "virginica"}
+
+
+def test_fewer_folds_than_asked_for_are_named(iris):
+    X, _ = iris
+    with pytest.warns(UserWarning, match="cv = 5 folds became 3: class 1 has 3 labelled rows"):
+        found = compare(X, [0] * 147 + [1] * 3, ["1-NN"], cv=5)
+    assert found.n_folds == 3

@@ -63,7 +63,8 @@ def test_stages(capsys, model):
     assert stages[0] == f"{name}: fit to 200 rows of 64 features ..."
     assert stages[-1].startswith(f"{name}: fit to 200 rows of 64 features: ")
     assert stages[-1].endswith(" s")
-    assert not any("residual" in line or "smallest_eigenvectors" in line for line in stages)
+    solvers = "residual", "smallest_eigenvectors", "objective"
+    assert not any(word in line for line in stages for word in solvers)
     assert len(lines_of(capsys, model.set_params(verbose=2), labels)) >= len(stages)
     model.set_params(verbose=False)
 

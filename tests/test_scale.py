@@ -200,6 +200,7 @@ def test_bad_input_of_a_file(X, model, tmp_path):
         lambda: transform_to(manifast.LPP(), X, path): "estimator must be fitted",
         lambda: transform_to(model, iter([X, X.astype(float)]), path): "X must have rows of one dtype",
         lambda: transform_to(model, np.where(X > 3, np.nan, X), path): "NaN",
+        lambda: transform_to(model, X, tmp_path / "images.CSV"): r"path must end in \.npy",
     }.items():
         with pytest.raises(ValueError, match=sentence):
             call()

@@ -198,6 +198,11 @@ def transform_to(model: Any, X: Any, path: Any, *, batch_rows: int | None = None
     True
     """
     place = as_path(path)
+    if place.suffix.lower() in (".csv", ".tsv", ".npz", ".parquet", ".txt"):
+        raise ValueError(
+            f"path must end in .npy, the format that is written. Got {str(place)!r}: the command `manifast transform` "
+            "writes csv, tsv, npz and Parquet."
+        )
     files: tuple[Any, ...] = ()
     if isinstance(model, str | os.PathLike):
         model, files = load(model), (model,)

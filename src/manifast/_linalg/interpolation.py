@@ -17,7 +17,7 @@ from manifast._gram import median_of_squares
 from manifast._linalg import dense
 from manifast._linalg.copies import unique_rows
 from manifast._linalg.davidson import shifted_product, smallest_coefficients
-from manifast._progress import Steps, log, stages
+from manifast._progress import Steps, details, log
 from manifast._threads import available_threads
 from manifast._validation import Array
 from manifast.kernels import sq_distances
@@ -258,7 +258,7 @@ def alternate(
             values, coef, Y = problem.embed(mu2, sigma, d, start)
             objective = float(values.sum() + mu3 / sigma**2)
         objectives.append(objective)
-        if stages():
+        if details():
             log(f"step {step}, sigma {sigma:.4g}, objective {objective:.8g}")
         settled |= steps.done()
         if settled or candidates is None or step == max_iter:

@@ -24,6 +24,7 @@ from manifast import classifiers, embeddings
 from manifast._labels import labelled_part, take_rows
 from manifast._progress import log, verbosity
 from manifast._validation import Array, as_count, as_matrix
+from manifast._warnings import warn
 from manifast.kernels import knn
 from manifast.model_selection.labelled import IntegerLabels, LabeledRows, LabeledSplit
 
@@ -281,9 +282,15 @@ def _folds(X: Array, y: Any, cv: Any, seed: int, kind: str) -> list[tuple[Array,
         if kind == "none":
             splitter = KFold(min(count, len(X)), shuffle=True, random_state=seed)
         else:
-            smallest = int(np.unique(labelled_part(y)[1], return_counts=True)[1].min())
+            classes, sizes = np.unique(labelled_part(y)[1], return_counts=True)
+            rarest, smallest = classes.tolist()[int(np.argmin(sizes))], int(sizes.min())
             if smallest < 2:
-                raise ValueError("y must hold at least 2 labelled rows of every class, to hold one out. Got 1.")
+                raise ValueError(
+                    "y must hold at least 2 labelled rows of every class, to hold one out. Got 1 of class "
+                    f"{rarest!r}: add rows of it, or leave it out."
+                )
+            if smallest < count:
+                warn(f"cv = {count} folds became {smallest}: class {rarest!r} has {smallest} labelled rows.")
             splitter = StratifiedKFold(min(count, smallest), shuffle=True, random_state=seed)
     if kind == "some" and not isinstance(splitter, LabeledSplit):
         splitter = LabeledSplit(splitter)
