@@ -32,6 +32,7 @@ struct mf_cholesky {
     int64_t *update; /* where its update goes: in the thread's workspace inside a task, else in the shared one */
     int32_t *root_of;    /* the root of the task that a front belongs to, -1 above all tasks */
     int32_t *task_begin; /* the first front of a task; the rest follow up to its root */
+    int64_t *handed;     /* how many rows beyond their own the tasks before a task reach, all together */
     int32_t tasks, most_rows, most_pivots;
     int64_t shared_size, own_size, factor_size;
     double *factor;
@@ -57,6 +58,7 @@ static void mf_cholesky_free(mf_cholesky *c)
     mf_release(c->update);
     mf_release(c->root_of);
     mf_release(c->task_begin);
+    mf_release(c->handed);
     mf_release(c->factor);
     free(c);
 }
@@ -99,10 +101,11 @@ static mf_status mf_cholesky_plan(mf_cholesky *c)
     c->update = mf_alloc(count, sizeof(int64_t));
     c->root_of = mf_alloc(count, sizeof(int32_t));
     c->task_begin = mf_alloc((int64_t)count + 1, sizeof(int32_t));
+    c->handed = mf_alloc((int64_t)count + 1, sizeof(int64_t));
     double *work = mf_alloc(count, sizeof(double));
     unsigned char *odd = mf_alloc(count, 1);
     mf_status status = MF_NO_MEMORY;
-    if (!c->panel || !c->update || !c->root_of || !c->task_begin || !work || !odd) goto done;
+    if (!c->panel || !c->update || !c->root_of || !c->task_begin || !c->handed || !work || !odd) goto done;
 
     double total = 0;
     c->panel[0] = 0;
@@ -125,6 +128,11 @@ static mf_status mf_cholesky_plan(mf_cholesky *c)
     for (int32_t s = 0; s < count; s++) {
         if (c->root_of[s] < 0) continue;
         if (s == 0 || c->root_of[s - 1] != c->root_of[s]) c->task_begin[c->tasks++] = s;
+    }
+    c->handed[0] = 0;
+    for (int32_t t = 0; t < c->tasks; t++) {
+        int32_t root = c->root_of[c->task_begin[t]];
+        c->handed[t + 1] = c->handed[t] + f->begin[root + 1] - f->begin[root] - (f->first[root + 1] - f->first[root]);
     }
     int64_t kept = 0, own[2] = {0, 0}, most[2] = {0, 0}, above[2] = {0, 0}, most_above[2] = {0, 0};
     for (int32_t s = 0; s < count; s++) {

@@ -130,7 +130,9 @@ def test_the_bits_do_not_depend_on_threads(matrix, level, rng):
     B = rng.standard_normal((matrix.shape[0], 9))
     expected = SparseCholesky(matrix, n_threads=1).factor(shift=0.5).solve(B)
     for n_threads in (2, 3):
-        assert_array_equal(SparseCholesky(matrix, n_threads=n_threads).factor(shift=0.5).solve(B), expected)
+        solver = SparseCholesky(matrix, n_threads=n_threads).factor(shift=0.5)
+        for m in (1, 4, 6, 9):  # threads share the tree where the columns are too few for all
+            assert_array_equal(solver.solve(B[:, :m]), expected[:, :m])
 
 
 def test_a_graph_large_enough_for_dissection(rng):

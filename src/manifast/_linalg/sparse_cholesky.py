@@ -18,7 +18,7 @@ __all__ = ["SparseCholesky"]
 _LARGEST = 2**30  # rows: indices are int32 inside
 
 
-_ONE_THREAD_FLOPS = 1e9
+_ONE_THREAD_FLOPS = 1e7
 
 
 class SparseCholesky:
@@ -76,7 +76,7 @@ class SparseCholesky:
         self.entries: int = self._core.entries
         self.flops: float = self._core.flops
         self.feasible: bool = self._core.feasible
-        # Below this, waking threads costs more than they bring, and they spin beside those of BLAS afterwards.
+        # Below this, waking threads costs more than they bring.
         if n_threads is None and self.feasible and self.flops < _ONE_THREAD_FLOPS:
             self._n_threads = 1
 
