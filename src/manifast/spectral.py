@@ -6,7 +6,8 @@ The rules, from measurements on neighbour graphs (2 cores, AVX2):
   the inverse; one factorisation is several times cheaper than the tridiagonal reduction of eigh.
 * sparse A: the same with a sparse Cholesky while its predicted work is small. Beyond that, a graph Laplacian goes to
   the multilevel solver, which needs no factor; every other matrix is still factored, as nothing else converges for the
-  nearly singular matrices of LLE and LTSA.
+  nearly singular matrices that LLE and LTSA have on manifolds of few dimensions. Only where the factor would be too
+  large, because the rows fill many dimensions, polynomials of the matrix take its place: there they converge.
 * sparse plus low rank (`LowRankSum`): the sparse factor and the Woodbury formula.
 * matrix-free (`LinearOperator`): block Lanczos on the operator itself, for well separated eigenvalues. Where they are
   not and the operator has `toarray`, the matrix is factored after all.
@@ -30,6 +31,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from manifast._linalg import dense as _dense
 from manifast._linalg.block_lanczos import Operator, largest_pairs
+from manifast._linalg.chebyshev import smallest_filtered
 from manifast._linalg.memory import check_room
 from manifast._linalg.multilevel import laplacian_eigenvectors
 from manifast._linalg.sparse_cholesky import SparseCholesky
@@ -41,7 +43,7 @@ from manifast._warnings import warn
 
 __all__ = ["LowRankSum", "fix_signs", "smallest_eigenvectors"]
 
-METHODS = ("dense", "direct", "multilevel", "lanczos")
+METHODS = ("dense", "direct", "multilevel", "filtered", "lanczos")
 
 # Up to here LAPACK's eigh is as fast as a factorisation and Lanczos steps.
 _DENSE_ROWS = 400
@@ -49,6 +51,10 @@ _DENSE_ROWS = 400
 _DIRECT_FLOPS = 1e9
 # Beyond, ordering the columns alone takes half of what the multilevel solver needs for a Laplacian.
 _MULTILEVEL_ROWS = 30_000
+# A factor of more work takes gigabytes and minutes; the matrices that need one are those that polynomials suit.
+_FACTOR_FLOPS = 2e12
+_FILTER_ROWS = 30_000
+_FILTER_TOLERANCE = 1e-10  # relative to the largest eigenvalue
 # Relative residual of the inverted operator at which a vector counts as found, and what is worth a warning.
 _TOLERANCE = 1e-11
 _WARN_RESIDUAL = 1e-7
@@ -106,9 +112,10 @@ def smallest_eigenvectors(
     null : array of shape (n,) or (n, q), optional
         Eigenvectors known beforehand, such as the constant of a Laplacian, which are left out. The result is
         B-orthogonal to them.
-    method : {"auto", "dense", "direct", "multilevel", "lanczos"}
+    method : {"auto", "dense", "direct", "multilevel", "filtered", "lanczos"}
         How; "auto" follows the rules at the top of the module. "dense" is one call of LAPACK, which Ctrl-C cannot end:
         22 s at n = 4000. "auto" takes it for n up to 400, and up to 5000 where more than n / 8 vectors are wanted.
+        "filtered" multiplies by polynomials of a sparse A and holds nothing else of its size.
     tol : float
         Relative residual at which a vector counts as found.
     max_iter : int
@@ -135,7 +142,7 @@ def smallest_eigenvectors(
     (array([1., 2.]), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     """
     problem = _Problem.of(A, B, null, check)
-    if isinstance(problem.A, LinearOperator) and method in ("dense", "direct", "multilevel"):
+    if isinstance(problem.A, LinearOperator) and method in METHODS[:-1]:
         raise ValueError(f"method must be 'auto' or 'lanczos' for a LinearOperator. Got {method!r} instead.")
     tol, max_iter = as_number(tol, "tol", minimum=0.0), as_count(max_iter, "max_iter")
     if not np.isfinite(problem.scale):
@@ -153,7 +160,7 @@ def smallest_eigenvectors(
         raise ValueError(f"k must be an integer from 1 to {limit} for a matrix of size {problem.n}. Got {k!r} instead.")
     if method not in ("auto", *METHODS):
         raise ValueError(
-            f"method must be 'auto', 'dense', 'direct', 'multilevel' or 'lanczos'. Got {method!r} instead."
+            f"method must be 'auto', 'dense', 'direct', 'multilevel', 'filtered' or 'lanczos'. Got {method!r} instead."
         )
     k = int(k)
     chosen = method == "auto"
@@ -170,6 +177,8 @@ def smallest_eigenvectors(
             values, vectors = problem.lanczos(k, tol, max_iter)
         elif method == "multilevel":
             values, vectors = problem.multilevel(k, tol, max_iter, n_threads, verbose)
+        elif method == "filtered" and (found := problem.filtered(k, tol, chosen, verbose)) is not None:
+            values, vectors = found
         else:
             values, vectors = problem.direct(k, tol, max_iter, n_threads)
     order = np.argsort(values, kind="stable")
@@ -278,8 +287,11 @@ class _Problem:
             return "lanczos"
         if self.n <= _DENSE_ROWS or (8 * k > self.n and self.n <= 5000):
             return "dense"
-        if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray) or self._roots is None:
+        if isinstance(self.A, np.ndarray) or isinstance(self.B, np.ndarray):
             return "direct"
+        if self._roots is None:
+            large = self.n > _FILTER_ROWS and self.B is None and not isinstance(self.A, LowRankSum)
+            return "filtered" if large and not self.analysis(n_threads, _FACTOR_FLOPS).feasible else "direct"
         if self.n > _MULTILEVEL_ROWS and self._only_constant() and self.graph is not None:
             return "multilevel"
         if self.analysis(n_threads, _DIRECT_FLOPS).feasible or self.graph is None or not self._only_constant():
@@ -380,6 +392,20 @@ class _Problem:
                 vectors.append(spread)
         order = np.argsort(np.concatenate(values), kind="stable")[:k]
         return np.concatenate(values)[order], np.hstack(vectors)[:, order]
+
+    def filtered(self, k: int, tol: float, chosen: bool, verbose: bool) -> tuple[Array, Array] | None:
+        if not is_sparse(self.A) or self.B is not None:
+            raise ValueError("A must be sparse and B None or a vector for method 'filtered'.")
+        accuracy = max(tol, _FILTER_TOLERANCE)
+        found = smallest_filtered(sp.csr_array(self.A), k, self.null, self.scale, accuracy, verbose=verbose)
+        if found is not None:
+            return found[0], self.restore(found[1])
+        if not chosen:
+            raise ValueError(
+                "A must have smallest eigenvalues that stand apart for method 'filtered'. Got some that would need "
+                "polynomials of thousands of degrees: use method 'direct'."
+            )
+        return None
 
     def apply(self, block: Array) -> Array:
         return np.asarray(self.A.matmat(block) if isinstance(self.A, LinearOperator) else self.A @ block)
