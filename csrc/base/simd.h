@@ -193,6 +193,36 @@ MF_PLAIN_SLIDE(vf32, MF_LANES32)
 MF_PLAIN_SLIDE(vf64, MF_LANES64)
 #endif
 
+/* Takes a pair into a vector of pairs that ascend by key, before the first larger key; the last pair falls out. */
+#ifdef MF_AVX512
+MF_INLINE void vf32_insert(vf32 *keys, vf32_mask *numbers, float key, int32_t number)
+{
+    __mmask16 larger = _mm512_cmp_ps_mask((__m512)*keys, _mm512_set1_ps(key), _CMP_GT_OQ);
+    __mmask16 kept = (__mmask16)~(larger & -larger); /* all but the place of the first larger key */
+    *keys = (vf32)_mm512_mask_expand_ps(_mm512_set1_ps(key), kept, (__m512)*keys);
+    *numbers = (vf32_mask)_mm512_mask_expand_epi32(_mm512_set1_epi32(number), kept, (__m512i)*numbers);
+}
+MF_INLINE void vf64_insert(vf64 *keys, vf64_mask *numbers, double key, int64_t number)
+{
+    __mmask8 larger = _mm512_cmp_pd_mask((__m512d)*keys, _mm512_set1_pd(key), _CMP_GT_OQ);
+    __mmask8 kept = (__mmask8)~(larger & -larger);
+    *keys = (vf64)_mm512_mask_expand_pd(_mm512_set1_pd(key), kept, (__m512d)*keys);
+    *numbers = (vf64_mask)_mm512_mask_expand_epi64(_mm512_set1_epi64(number), kept, (__m512i)*numbers);
+}
+#else
+#define MF_PLAIN_INSERT(V, REAL, INT)                                                                          \
+    MF_INLINE void V##_insert(V *keys, V##_mask *numbers, REAL key, INT number)                                \
+    {                                                                                                          \
+        V x = V##_set(key), left = V##_slide(V##_set(-(REAL)__builtin_inf()), *keys);                          \
+        V##_mask moved = *keys > x, pushed = left > x;                                                         \
+        V##_mask from = (V##_mask)V##_slide((V)*numbers, (V)*numbers), own = number - (V##_mask){0};           \
+        *keys = V##_select(moved, V##_select(pushed, left, x), *keys);                                         \
+        *numbers = (moved & ((pushed & from) | (~pushed & own))) | (~moved & *numbers);                        \
+    }
+MF_PLAIN_INSERT(vf32, float, int32_t)
+MF_PLAIN_INSERT(vf64, double, int64_t)
+#endif
+
 /* What the exponential of 64-byte vectors is made of. lookup: the entry of a table of 16 that the lowest four bits of
  * each lane's integer name. scale: a 2^floor(n), rounded once. */
 #ifdef MF_AVX512

@@ -52,6 +52,33 @@ static double NAME(reach)(double square, double norm, double error, int64_t p)
     return square + error * sum * sum + (double)p * 1e-43;
 }
 
+/* |x - shift|^2, for bounds that allow for any order of the sum. */
+static double NAME(shifted_norm)(const REAL *x, const double *shift, int64_t p)
+{
+    vq64 sum = {0};
+    int64_t k = 0;
+    for (; k + 4 <= p; k += 4) {
+        vq64 d = NAME(widen_four)(x + k) - vq64_load(shift + k);
+        sum += d * d;
+    }
+    for (int l = 0; k + l < p; l++) sum[l] += ((double)x[k + l] - shift[k + l]) * ((double)x[k + l] - shift[k + l]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Exact squared distances of a query to the points that `list` names. */
+static void NAME(rank_pairs)(const NAME(search) *s, const REAL *x, mf_pair *list, int64_t count)
+{
+    int64_t c = 0;
+    for (; c + 4 <= count; c += 4) {
+        const REAL *y[4];
+        double squares[4];
+        for (int l = 0; l < 4; l++) y[l] = s->y + list[c + l].index * s->p;
+        NAME(exact_sq_distance_four)(x, y, s->p, squares);
+        for (int l = 0; l < 4; l++) list[c + l].key = squares[l];
+    }
+    for (; c < count; c++) list[c].key = NAME(exact_sq_distance)(x, s->y + list[c].index * s->p, s->p);
+}
+
 /* Ranks the candidates of a query (approximately nearest k first) and writes the row if the ranking is proved:
  * everything else is farther than `beyond` by an approximation good to error * (|x| + |y|)^2. */
 #undef SCREEN_INDEX_f32
@@ -67,22 +94,18 @@ static double NAME(reach)(double square, double norm, double error, int64_t p)
         double beyond = SCREEN(T, candidates)(lists, list_row, s->k, s->n - s->self);                               \
         const TYPE *approximate = lists->distance + list_row * lists->stride + lists->offset;                       \
         const SCREEN_INDEX_##T *index = lists->index + list_row * lists->stride + lists->offset;                    \
-        double square = s->scale * s->scale, norm = 0, error = SCREEN(T, screen_error)(s->p), worst = 0;            \
-        for (int64_t k = 0; k < s->p; k++) norm += ((double)x[k] - s->shift[k]) * ((double)x[k] - s->shift[k]);     \
-        norm = sqrt(norm * square);                                                                                 \
+        double square = s->scale * s->scale, error = SCREEN(T, screen_error)(s->p), worst = 0;                      \
+        double norm = sqrt(NAME(shifted_norm)(x, s->shift, s->p) * square);                                         \
         if (lists->count[list_row] < s->k || !isfinite(norm)) return;                                               \
-        int64_t count = 0;                                                                                          \
-        for (; count < s->k; count++) {                                                                             \
-            list[count].index = index[count];                                                                       \
-            list[count].key = NAME(exact_sq_distance)(x, s->y + (int64_t)index[count] * s->p, s->p);                \
-            if (list[count].key > worst) worst = list[count].key;                                                   \
-        }                                                                                                           \
+        int64_t count = s->k, all = lists->count[list_row];                                                         \
+        for (int64_t c = 0; c < count; c++) list[c].index = index[c];                                               \
+        NAME(rank_pairs)(s, x, list, count);                                                                        \
+        for (int64_t c = 0; c < count; c++)                                                                         \
+            if (list[c].key > worst) worst = list[c].key;                                                           \
         double reach = NAME(reach)(worst * square, norm, error, s->p);                                              \
-        for (int64_t c = s->k; c < lists->count[list_row]; c++)                                                     \
-            if (approximate[c] <= reach) {                                                                          \
-                list[count].index = index[c];                                                                       \
-                list[count++].key = NAME(exact_sq_distance)(x, s->y + (int64_t)index[c] * s->p, s->p);              \
-            }                                                                                                       \
+        for (int64_t c = s->k; c < all; c++)                                                                        \
+            if (approximate[c] <= reach) list[count++].index = index[c];                                            \
+        NAME(rank_pairs)(s, x, list + s->k, count - s->k);                                                          \
         mf_pairs_sort(list, count);                                                                                 \
         if (beyond > NAME(reach)(list[s->k - 1].key * square, norm, error, s->p)) NAME(write_row)(s, row, list);    \
     }
@@ -96,11 +119,16 @@ static double NAME(unit_scale)(const REAL *y, int64_t n, int64_t p, const double
     double largest = 0;
     (void)threads;
 #pragma omp parallel for reduction(max : largest) num_threads(threads)
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < p; k++) {
-            double v = fabs((double)y[i * p + k] - shift[k]);
-            if (v > largest) largest = v;
+    for (int64_t i = 0; i < n; i++) {
+        vf64 most = {0};
+        int64_t k = 0;
+        for (; k + MF_LANES64 <= p; k += MF_LANES64) {
+            vf64 d = NAME(widen)(y + i * p + k) - vf64_load(shift + k);
+            most = vf64_max(vf64_max(d, -d), most); /* NaN is left out */
         }
+        for (; k < p; k++) largest = fmax(largest, fabs((double)y[i * p + k] - shift[k]));
+        for (int l = 0; l < MF_LANES64; l++) largest = fmax(largest, most[l]);
+    }
     return largest > 0 && isfinite(largest) ? ldexp(1.0, -ilogb(largest)) : 1.0;
 }
 

@@ -102,7 +102,15 @@ MF_INLINE void NAME(reservoir_add)(NAME(reservoir) *r, int64_t row, REAL distanc
 {
     REAL *d = r->distance + row * r->stride + r->offset;
     RINT *id = r->index + row * r->stride + r->offset;
-    if (r->offset) {
+    if (r->offset && r->keep == LANES) {
+        V keys = VOP(load)(d);
+        VOP(mask) numbers;
+        memcpy(&numbers, id, sizeof(numbers));
+        VOP(insert)(&keys, &numbers, distance, (RINT)index);
+        VOP(store)(d, keys);
+        memcpy(id, &numbers, sizeof(numbers));
+        r->threshold[row] = keys[LANES - 1];
+    } else if (r->offset) {
         /* What is farther moves up by one; -inf in front of the first entry ends the chain. */
         V x = VOP(set)(distance);
         VOP(mask) number = (RINT)index - (VOP(mask)){0};

@@ -26,29 +26,38 @@ typedef struct {
     const int64_t *exclude; /* per row: the column that is the point itself, or NULL */
 } NAME(screen_block);
 
+/* One bit per entry of a tile that is below its limit: 16 for each vector, two rows in a word. Found without a branch
+ * and visited one by one: most tiles have some, and few. */
+#undef HIT_WORDS
+#define HIT_WORDS (MR / 2)
+#undef FOR_HITS
+#define FOR_HITS(hits, i, v, lane)                                                                                    \
+    for (int w = 0; w < HIT_WORDS; w++)                                                                               \
+        for (uint64_t bits = (hits)[w]; bits; bits &= bits - 1)                                                       \
+            for (int at = __builtin_ctzll(bits), i = 2 * w + at / 32, v = at / 16 % 2, lane = at % 16, once = 1; once; \
+                 once = 0)
+
 /* Row lists only: queries against data. */
 MF_INLINE void NAME(screen_query_done)(void *context, int64_t row, int64_t column, NAME(acc) *t)
 {
     const NAME(screen_block) *b = context;
-    const REAL *threshold = b->lists->threshold + b->row0 + row;
-    V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
-    V least0 = VOP(set)(0), least1 = least0; /* of the differences to the limits: negative exactly where below one */
-    for (int i = 0; i < MR; i++) {
-        V limit = VOP(set)(threshold[i]);
-        t->c[i][0] += b->row_norms[row + i] + n0;
-        t->c[i][1] += b->row_norms[row + i] + n1;
-        least0 = VOP(min)(t->c[i][0] - limit, least0);
-        least1 = VOP(min)(t->c[i][1] - limit, least1);
+    int64_t i0 = b->row0 + row, j0 = b->column0 + column;
+    const REAL *threshold = b->lists->threshold;
+    V norms[2] = {VOP(load)(b->column_norms + column), VOP(load)(b->column_norms + column + LANES)};
+    uint64_t hits[HIT_WORDS] = {0};
+#pragma GCC unroll 12
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; v++) {
+            t->c[i][v] += b->row_norms[row + i] + norms[v];
+            hits[i / 2] |= (uint64_t)VOP(below)(t->c[i][v], VOP(set)(threshold[i0 + i])) << (i % 2 * 32 + v * 16);
+        }
+    FOR_HITS(hits, i, v, lane) {
+        int64_t j = j0 + v * LANES + lane;
+        REAL d = t->c[i][v][lane];
+        if (d < threshold[i0 + i] && row + i < b->n_rows && !(b->exclude && b->exclude[i0 + i] == j))
+            NAME(reservoir_add)(b->lists, i0 + i, d, j);
     }
-    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
-    for (int i = 0; i < MR && row + i < b->n_rows; i++)
-        for (int v = 0; v < 2; v++)
-            for (unsigned bits = VOP(below)(t->c[i][v], VOP(set)(threshold[i])); bits; bits &= bits - 1) {
-                int lane = __builtin_ctz(bits);
-                int64_t j = b->column0 + column + v * LANES + lane;
-                if (!b->exclude || b->exclude[b->row0 + row + i] != j)
-                    NAME(reservoir_add)(b->lists, b->row0 + row + i, t->c[i][v][lane], j);
-            }
 }
 
 /* Panels of factor * scale * (x - shift) and norms of the unfactored points, from rows of either dtype. */
@@ -211,45 +220,44 @@ MF_INLINE void NAME(screen_self_done)(void *context, int64_t row, int64_t column
     const NAME(screen_block) *b = context;
     int64_t i0 = b->row0 + row, j0 = b->column0 + column;
     const REAL *threshold = b->lists->threshold;
-    V n0 = VOP(load)(b->column_norms + column), n1 = VOP(load)(b->column_norms + column + LANES);
-    V limit0 = VOP(load)(threshold + j0), limit1 = VOP(load)(threshold + j0 + LANES);
-    V least0 = VOP(set)(0), least1 = least0;
-    for (int i = 0; i < MR; i++) {
-        V limit = VOP(set)(threshold[i0 + i]);
-        t->c[i][0] += b->row_norms[row + i] + n0;
-        t->c[i][1] += b->row_norms[row + i] + n1;
-        least0 = VOP(min)(t->c[i][0] - VOP(max)(limit, limit0), least0);
-        least1 = VOP(min)(t->c[i][1] - VOP(max)(limit, limit1), least1);
-    }
-    if (!VOP(any_negative)(VOP(min)(least0, least1))) return;
-    for (int i = 0; i < MR && row + i < b->n_rows; i++)
+    V norms[2] = {VOP(load)(b->column_norms + column), VOP(load)(b->column_norms + column + LANES)};
+    V limits[2] = {VOP(load)(threshold + j0), VOP(load)(threshold + j0 + LANES)};
+    uint64_t hits[HIT_WORDS] = {0};
+#pragma GCC unroll 12
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 2
         for (int v = 0; v < 2; v++) {
-            /* Not read anew for the columns: a vector that straddles what was just stored waits for it. */
-            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), v ? limit1 : limit0);
-            for (unsigned bits = VOP(below)(t->c[i][v], limit); bits; bits &= bits - 1) {
-                int lane = __builtin_ctz(bits);
-                int64_t j = j0 + v * LANES + lane;
-                REAL d = t->c[i][v][lane];
-                if (j <= i0 + i || j >= b->n_columns) continue;
-                if (d < threshold[i0 + i]) NAME(reservoir_add)(b->lists, i0 + i, d, j);
-                if (d < threshold[j]) NAME(reservoir_add)(b->lists, j, d, i0 + i);
-            }
+            V limit = VOP(max)(VOP(set)(threshold[i0 + i]), limits[v]);
+            t->c[i][v] += b->row_norms[row + i] + norms[v];
+            hits[i / 2] |= (uint64_t)VOP(below)(t->c[i][v], limit) << (i % 2 * 32 + v * 16);
         }
+    FOR_HITS(hits, i, v, lane) {
+        int64_t j = j0 + v * LANES + lane;
+        REAL d = t->c[i][v][lane];
+        if (j <= i0 + i || j >= b->n_columns || row + i >= b->n_rows) continue;
+        if (d < threshold[i0 + i]) NAME(reservoir_add)(b->lists, i0 + i, d, j);
+        if (d < threshold[j]) NAME(reservoir_add)(b->lists, j, d, i0 + i);
+    }
 }
 
-/* Row panels [p][MR] of -2 times points that lie in column panels. */
+/* Row panels [p][MR] of -2 times points that lie in column panels. The rows of a panel are neighbours there as well,
+ * in one column panel or in two. */
 static void NAME(rows_from_columns)(const REAL *columns, const REAL *norms, int64_t row0, int64_t rows, int64_t p,
                                     REAL *panels, REAL *row_norms)
 {
     for (int64_t r0 = 0; r0 < rows; r0 += MR, panels += MR * p) {
-        const REAL *source[MR];
-        for (int64_t r = 0; r < MR; r++) {
-            int64_t i = row0 + mf_min(r0 + r, rows - 1);
-            source[r] = columns + i / NR * NR * p + i % NR;
-            row_norms[r0 + r] = r0 + r < rows ? norms[i] : (REAL)INFINITY;
-        }
-        for (int64_t k = 0; k < p; k++)
-            for (int64_t r = 0; r < MR; r++) panels[k * MR + r] = -2 * source[r][k * NR];
+        int64_t i = row0 + r0, first = mf_min(MR, NR - i % NR), here = mf_min(MR, rows - r0);
+        const REAL *one = columns + i / NR * NR * p + i % NR, *other = columns + (i / NR + 1) * NR * p - first;
+        for (int64_t r = 0; r < MR; r++) row_norms[r0 + r] = r < here ? norms[i + r] : (REAL)INFINITY;
+        if (here == MR && first == MR)
+            for (int64_t k = 0; k < p; k++)
+                for (int64_t r = 0; r < MR; r++) panels[k * MR + r] = -2 * one[k * NR + r];
+        else
+            for (int64_t k = 0; k < p; k++) {
+                for (int64_t r = 0; r < mf_min(first, here); r++) panels[k * MR + r] = -2 * one[k * NR + r];
+                for (int64_t r = first; r < here; r++) panels[k * MR + r] = -2 * other[k * NR + r];
+                for (int64_t r = here; r < MR; r++) panels[k * MR + r] = 0;
+            }
     }
 }
 

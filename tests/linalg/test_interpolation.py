@@ -36,7 +36,8 @@ def test_bounds_are_below_the_cost_and_reach_it(problem, rng):
     interpolator = interpolation.Interpolator(X)
     distinct = len(interpolator.roots)
     for width in WIDTHS:
-        assert_allclose(interpolator.cost(0.3, 2.0, width, Y), cost(width), rtol=1e-8)
+        coef = interpolator.coefficients(width, Y)
+        assert_allclose(interpolator.cost(0.3, 2.0, width, coef), cost(width), rtol=1e-8)
         own = interpolator.direction(width, Y)
         for directions in (rng.standard_normal((distinct, 6)), Y[interpolator.unique], np.ones((distinct, 3))):
             assert interpolator.cost_bound(0.3, 2.0, width, Y, directions) <= cost(width)
@@ -44,6 +45,29 @@ def test_bounds_are_below_the_cost_and_reach_it(problem, rng):
             assert 0.998 * cost(width) <= both <= cost(width)
         for other in WIDTHS:
             assert interpolator.cost_bound(0.3, 2.0, width, Y, interpolator.direction(other, Y)) <= cost(width)
+
+
+def test_directions_of_another_embedding_bound_the_cost_as_well(problem, rng):
+    X, Y, cost = problem
+    interpolator = interpolation.Interpolator(X)
+    other = Y[:, ::-1] + 0.1 * rng.standard_normal((len(X), 1))[interpolator.groups]
+    for width in WIDTHS:
+        assert interpolator.known_bound(0.3, 2.0, width, Y) == 2.0 / width**2  # nothing is known yet
+        interpolator.direction(width, other)
+        assert 2.0 / width**2 < interpolator.known_bound(0.3, 2.0, width, Y) <= cost(width)
+        interpolator.direction(width, Y)
+        assert 0.998 * cost(width) <= interpolator.known_bound(0.3, 2.0, width, Y) <= cost(width)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_eigenvectors_give_their_direction_without_a_factor(copies, rng):
+    X = rng.standard_normal((40, 3))
+    X = X[np.r_[0:40, 0:10, 5]] if copies else X
+    A = rng.standard_normal((len(X), len(X)))
+    interpolator = interpolation.Interpolator(X)
+    problem = interpolation.SmoothProblem(interpolator, A + A.T, floor=None, drop_constant=False)
+    values, coef, Y = problem.embed(0.3, 0.8, 4, problem.start)
+    assert_allclose(problem.direction(0.3, values, Y), interpolator.direction(0.8, Y, coef), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from manifast.spectral import LowRankSum, fix_signs, matrix_norm
 COARSE = tuple(np.geomspace(0.3, 6.0, 10))  # widths in medians among which the search looks for its bracket
 _REFINE = 6  # widths tried inside the bracket
 _BEYOND = 1.4  # how far the search may leave the grid at its ends
-_PANEL = 256  # rows of the kernel matrix that are made at once
+_PANEL = 128  # rows of the kernel matrix that are made at once
 _SLACK = 0.999  # of a bound, for rounding
 _FAR_OFF = 1.3  # times the best cost, beyond which a width's factor is not kept
 _DEPENDENT = 1e-10  # relative eigenvalue of a Gram matrix below which rounding is all there is
@@ -45,17 +46,25 @@ class Interpolator:
         rows = X.astype(np.float64)
         self.n = len(rows)
         self.squares = sq_distances(rows)
-        self.median = median_of_squares(self.squares)
-        first, self.groups, counts = unique_rows(rows)
+        if np.count_nonzero(self.squares) == self.n * (self.n - 1):  # no row repeats: told sooner than by sorting rows
+            first, self.groups, counts = np.arange(self.n), np.arange(self.n), np.ones(self.n)
+        else:
+            first, self.groups, counts = unique_rows(rows)
         self.unique = slice(None) if len(first) == self.n else first
         self.roots = np.sqrt(counts)
         self._distinct = self.squares if len(first) == self.n else self.squares[np.ix_(first, first)]
         self._factors: dict[float, Array | None] = {}
         self._spare: list[Array] = []  # memory of factors that are no longer wanted
+        self._probes: dict[float, Array] = {}  # of each width: E with |ΨEa| = |a|, from the last bound on its cost
         self._problems: dict[int, tuple[Any, SmoothProblem]] = {}
         # All that a search comes back to, or none: large matrices are rather made again than kept.
         fit = int(_KEPT_BYTES // (8 * self.n**2))
         self.keep = fit if fit > len(COARSE) else 1
+
+    @cached_property
+    def median(self) -> float:
+        """Of the distances between rows."""
+        return median_of_squares(self.squares)
 
     def problem(self, objective: Any) -> SmoothProblem:
         """The problem of an objective on these rows; for the same one the same, with all that it keeps."""
@@ -94,29 +103,44 @@ class Interpolator:
         |Ψ^-1 y|² is the largest (y·v)² / |Ψv|² over all v: here over those in the span of `directions`, as far as their
         images are independent. It is exact where they hold Ψ^-2 y.
         """
-        target = Y[self.unique]
-        image = np.empty(directions.shape)
-        for begin in range(0, len(target), _PANEL):
-            rows = slice(begin, begin + _PANEL)
-            image[rows] = _gaussian(self._distinct[rows], width) @ directions
-        image *= self.roots[:, None]
-        lengths = np.maximum(np.asarray(np.linalg.norm(image, axis=0)), np.finfo(float).tiny)
-        image /= lengths
-        values, vectors = np.linalg.eigh(image.T @ image)
-        apart = values > _DEPENDENT * values[-1]
-        along = vectors[:, apart].T @ (directions.T @ target / lengths[:, None])
-        smallest = np.square(along / np.sqrt(values[apart])[:, None]).sum()
+        self._keep_probe(width, directions, self._image(width, directions) * self.roots[:, None])
+        return self.known_bound(mu2, mu3, width, Y)
+
+    def known_bound(self, mu2: float, mu3: float, width: float, Y: Array) -> float:
+        """The same by the directions that were last used for that width, whatever Y they were for: at no cost."""
+        probe = self._probes.get(width)
+        smallest = 0.0 if probe is None else float(np.square(probe.T @ Y[self.unique]).sum())
         return float(_SLACK * mu2 * smallest + mu3 / width**2)
 
-    def direction(self, sigma: float, Y: Array) -> Array:
-        """Ψ^-2 Y, repeated rows counted once; nothing where Ψ is singular. It serves bounds on widths around."""
-        coef = self.coefficients(sigma, Y)
-        inner = None if coef is None else self._solve(sigma, coef / self.roots[:, None])
-        return np.empty((len(self.roots), 0)) if inner is None else inner
+    def _keep_probe(self, width: float, directions: Array, image: Array) -> None:
+        """Directions mixed so that their images under Ψ are orthonormal, as far as these are independent."""
+        lengths = np.maximum(np.asarray(np.linalg.norm(image, axis=0)), np.finfo(float).tiny)
+        image = image / lengths
+        values, vectors = np.linalg.eigh(image.T @ image)
+        apart = values > _DEPENDENT * values[-1:]
+        self._probes[width] = directions @ (vectors[:, apart] / np.sqrt(values[apart]) / lengths[:, None])
 
-    def cost(self, mu2: float, mu3: float, sigma: float, Y: Array) -> float:
-        """The part of (10) that σ changes: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
-        coef = self.coefficients(sigma, Y)
+    def _image(self, width: float, block: Array) -> Array:
+        """Ψ of different rows times a block: half of Ψ is made, some rows at a time, and serves twice."""
+        image = np.zeros(block.shape)
+        for begin in range(0, len(block), _PANEL):
+            end = begin + _PANEL
+            part = _gaussian(self._distinct[begin:end, begin:], width)
+            image[begin:end] += part @ block[begin:]
+            image[end:] += part[:, _PANEL:].T @ block[begin:end]
+        return image
+
+    def direction(self, sigma: float, Y: Array, coef: Array | None = None) -> Array:
+        """Ψ^-2 Y, repeated rows counted once; nothing where Ψ is singular. It serves bounds on widths around."""
+        coef = self.coefficients(sigma, Y) if coef is None else coef
+        inner = None if coef is None else self._solve(sigma, coef / self.roots[:, None])
+        if coef is None or inner is None:
+            return np.empty((len(self.roots), 0))
+        self._keep_probe(sigma, inner, coef)
+        return inner
+
+    def cost(self, mu2: float, mu3: float, sigma: float, coef: Array | None) -> float:
+        """The part of (10) that σ changes, of C = Ψ^-1 Y: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
         return np.inf if coef is None else float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
 
     def factor(self, widths: Sequence[float]) -> None:
@@ -186,6 +210,15 @@ class SmoothProblem:
         self.interpolator.make_room()
         psi = self.interpolator.kernel(sigma)
         return smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start)
+
+    def direction(self, mu2: float, values: Array, Y: Array) -> Array:
+        """Ψ^-2 Y of eigenvectors, repeated rows counted once, without a factor: (12) is μ2 Ψ^-2 Y = YΛ - AY."""
+        image = (Y * values - self.apply(Y)) / mu2
+        if isinstance(self.interpolator.unique, slice):
+            return image
+        summed = np.zeros((len(self.interpolator.roots), Y.shape[1]))
+        np.add.at(summed, self.interpolator.groups, image)
+        return summed
 
     def _product(self, psi: Array, sigma: float, d: int) -> Array:
         """For the preconditioner; without the low rank where more vectors are wanted than that sets apart."""
@@ -264,7 +297,8 @@ def alternate(
         if settled or candidates is None or step == max_iter:
             break
         now = float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
-        best, cost = best_width(problem.interpolator, mu2, mu3, Y, coef, sigma, candidates)
+        ahead = problem.direction(mu2, values, Y)
+        best, cost = best_width(problem.interpolator, mu2, mu3, Y, coef, sigma, candidates, ahead)
         settled = abs(best - sigma) <= (0.0 if len(candidates) else tol) * sigma
         if settled:
             break
@@ -283,19 +317,28 @@ def alternate(
 
 
 def best_width(
-    interpolator: Interpolator, mu2: float, mu3: float, Y: Array, coef: Array, sigma: float, candidates: Array
+    interpolator: Interpolator,
+    mu2: float,
+    mu3: float,
+    Y: Array,
+    coef: Array,
+    sigma: float,
+    candidates: Array,
+    direction: Array | None = None,
 ) -> tuple[float, float]:
     """Step 5 of Algorithm 1: the width of smallest cost (13) among the candidates and the current one, and that cost.
 
     Widths whose factors are at hand come first, then the others in the order of lower bounds on their costs, until
-    these are above the best cost: the result is that of trying all. Without candidates a coarse grid brackets the
-    minimum, and a search inside refines it.
+    these are above the best cost: the result is that of trying all. `direction` is about Ψ^-2 Y of the current width,
+    if it is known. Without candidates a coarse grid brackets the minimum, and a search inside refines it.
     """
-    costs = {sigma: float(mu2 * np.square(coef).sum() + mu3 / sigma**2)}
+    coefficients: dict[float, Array | None] = {sigma: coef}
+    costs = {sigma: interpolator.cost(mu2, mu3, sigma, coef)}
 
     def cost(width: float) -> float:
         if width not in costs:
-            costs[width] = interpolator.cost(mu2, mu3, width, Y)
+            coefficients[width] = interpolator.coefficients(width, Y)
+            costs[width] = interpolator.cost(mu2, mu3, width, coefficients[width])
         return costs[width]
 
     def best() -> float:
@@ -304,35 +347,32 @@ def best_width(
     grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
     for width in filter(interpolator.factored, grid):
         cost(width)
-    others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
-    directions = {sigma: np.hstack([Y[interpolator.unique], interpolator.direction(sigma, Y)])}
-    used: dict[float, float] = {}  # whose directions the bound of a width is from
+    least = min(costs.values())
+    others = [width for width in grid if width not in costs and interpolator.known_bound(mu2, mu3, width, Y) <= least]
+    directions: dict[float, Array] = {}  # Ψ^-2 Y of the widths that have been tried
+    used: dict[float, int] = {}  # how many of them the bound of a width is from
     known: dict[float, float] = {}
 
-    def direction(width: float) -> Array:
-        if width not in directions:
-            directions[width] = np.hstack([directions[sigma], interpolator.direction(width, Y)])
-        return directions[width]
-
-    def nearest_tried(width: float) -> float:
-        return min((u for u in costs if u != sigma), key=lambda u: abs(np.log(u / width)), default=sigma)
-
     def bounds(widths: list[float]) -> dict[float, float]:
-        """With the directions of the width that is nearest among those that have a cost by now."""
-        near = {width: nearest_tried(width) for width in widths}
-        open_widths = [width for width in widths if used.get(width) != near[width]]
-        for width in open_widths:  # directions are solved for here: what follows runs on several threads
-            direction(near[width])
-        found = dense.side_by_side(
-            lambda width: interpolator.cost_bound(mu2, mu3, width, Y, directions[near[width]]),
-            open_widths,
-            2.0 * len(Y) ** 2 * directions[sigma].shape[1],
-        )
-        used.update((width, near[width]) for width in open_widths)
+        """With the directions of all widths that have a cost by now, which tell most about widths between them.
+
+        Of larger widths costs soon exceed the best so far that the directions of the current one suffice.
+        """
+        open_widths = [width for width in widths if used.get(width) != len(directions)]
+        every = np.hstack([Y[interpolator.unique], *directions.values()])
+
+        def bound(width: float) -> float:
+            few = width > sigma and width not in used
+            return interpolator.cost_bound(mu2, mu3, width, Y, directions[sigma] if few else every)
+
+        found = dense.side_by_side(bound, open_widths, 2.0 * len(Y) ** 2 * every.shape[1])
+        used.update((width, len(directions) if width in used or width < sigma else 0) for width in open_widths)
         known.update(zip(open_widths, found, strict=True))
         return {width: known[width] for width in widths}
 
-    lowest_costs = bounds(others)
+    if others:
+        directions[sigma] = interpolator.direction(sigma, Y, coef) if direction is None else direction
+    lowest_costs = bounds(others) if others else {}
     together = available_threads() if interpolator.keep > 1 else 1  # factors of the next ones are made side by side
     while lowest_costs:
         nearest = sorted(lowest_costs, key=lambda width: (lowest_costs[width], width))[:together]
@@ -346,7 +386,7 @@ def best_width(
         interpolator.factor(worth)
         for width in worth:
             cost(width)
-            direction(width)
+            directions[width] = interpolator.direction(width, Y, coefficients[width])
             if costs[width] > _FAR_OFF * min(costs.values()):  # the next step will hardly ask for it
                 interpolator.recycle(width)
     if not len(candidates):
