@@ -8,6 +8,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy.linalg as la
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_swiss_roll
 from sklearn.model_selection import GridSearchCV
@@ -40,7 +41,7 @@ from manifast import (
     objectives,
     smoothers,
 )
-from manifast.graphs import knn_graph
+from manifast.graphs import full_graph, knn_graph
 from manifast.kernels import knn, laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:the graph has", "ignore:the complete graph")
@@ -402,3 +403,16 @@ def test_neighbors_out_of_range_are_refused(data):
     X, _, _ = data
     with pytest.raises(ValueError, match="neighbors must name rows from 0 to 119"):
         LocallyLinearEmbedding(neighbors=(np.ones((120, 8)), np.full((120, 8), 120))).fit(X)
+
+
+@pytest.mark.parametrize("smoother", ["ridge", "kernel_ridge", "projection"])
+@pytest.mark.parametrize("objective", [objectives.SDA, objectives.SDE], ids=lambda one: one.__name__)
+def test_a_full_graph_is_a_graph_like_any_other(data, objective, smoother):
+    X, _, few = data
+    W = full_graph(X)
+    dense, sparse = (
+        ComposedEmbedding(objective(graph=graph), smoother, n_components=2).fit(X, few)
+        for graph in ("full", sp.csr_array(W))
+    )
+    np.testing.assert_allclose(dense.eigenvalues_, sparse.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(dense.transform(X), sparse.transform(X), rtol=1e-6, atol=1e-8)

@@ -93,14 +93,19 @@ def run_child(
                 cwd=ROOT,
                 env=environment,
             )
-            ended = watch(child, progress, out)
+            try:
+                ended = watch(child, progress, out)
+            finally:  # nobody would end it
+                child.kill()
+                child.wait()
             errors.seek(0)
             said = errors.read()
         last = progress.read_bytes()
         made = int.from_bytes(last[8:], "little")
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         if not ended and child.returncode:
-            ended = f"the process ended with {child.returncode}: {said[-1500:]}"
+            begun = max(said.rfind("Fatal Python error"), 0)  # where it was; names of all modules come after that
+            ended = f"the process ended with {child.returncode}: {said[begun : begun + 3000]}"
         return lines, int.from_bytes(last[:8], "little") if ended else made, ended
 
 

@@ -66,6 +66,7 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
                     signal.setitimer(signal.ITIMER_REAL, delay)
                     trial = one(seed)
                 except Failure as failure:
+                    signal.setitimer(signal.ITIMER_REAL, 0)  # a line is written whole or not at all
                     if interrupts and _by_signal(failure.__cause__):
                         raise KeyboardInterrupt from failure
                     said = {"seed": seed, "entry": failure.trial.name, "failure": str(failure)}  # type: ignore[attr-defined]

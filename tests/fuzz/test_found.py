@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from manifast import LDE, LPP, NSSE, LaplacianEigenmaps, OutOfSample, RBFDiscriminant
+from manifast import LDE, LPP, NSSE, SDACV, SDECV, LapRLSCV, LaplacianEigenmaps, OutOfSample, RBFDiscriminant
 from manifast.embeddings import ClassicalMDS
 from manifast.extensions import KernelRidge, LandmarkIsomap, Linear
 from manifast.graphs import radius_graph
@@ -212,3 +212,16 @@ def test_a_single_value_has_no_rows():
 def test_an_infinite_number_of_landmarks():
     with pytest.raises(ValueError, match="landmarks"):
         OutOfSample(ClassicalMDS(), landmarks=float("inf")).fit(X)
+
+
+@pytest.mark.parametrize("model", [SDACV(), SDECV()], ids=["SDACV", "SDECV"])
+def test_a_search_over_weights_goes_on_where_all_rows_are_copies(model):
+    copies = np.ones((20, 3))
+    assert np.isfinite(model.fit(copies, LABELS).transform(copies)).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_over_weights_goes_on_where_a_ridge_of_1_is_lost_in_rounding(seed):
+    rows = (1e9 * np.random.default_rng(seed).standard_normal((38, 5))).astype(np.float32)
+    labels = np.arange(38) % 3
+    assert LapRLSCV(9, 6e5, cv=2, n_repeats=1).fit(rows, labels).predict(rows).shape == (38,)

@@ -12,6 +12,7 @@ import scipy.linalg as la
 from manifast._choices import WEIGHTS, Hidden, Tried, WeightSearch, defaults_of
 from manifast._gram import Kernel
 from manifast._labels import Labels
+from manifast._linalg import dense
 from manifast._linalg.condensed import by_product, mean_degree, regressions_on, shifted
 from manifast._linalg.smooth_gram import SmoothGram, root_of
 from manifast._validation import Array, as_positive
@@ -178,9 +179,17 @@ def predicted(G: Array, codes: Array, known: Array, hidden: Array, bias: bool) -
         across -= across.mean(axis=1, keepdims=True)
         inside = inside - middle
         inside -= inside.mean(axis=1, keepdims=True)
-    system = inside + np.eye(len(known))
-    scores = across @ la.solve(system, target - share, assume_a="pos", check_finite=False) + share
+    scores = across @ _with_ridge_of_1(inside, target - share) + share
     return int(np.sum(scores.argmax(axis=1) == codes[hidden]))
+
+
+def _with_ridge_of_1(G: Array, B: Array) -> Array:
+    """(G + I)^-1 B; by the eigenvectors of G where a ridge of 1 is lost in its rounding."""
+    system = G + np.eye(len(G))
+    if dense.factor(system):
+        return dense.solve(system, B)
+    values, vectors = la.eigh(G, check_finite=False)
+    return np.asarray(vectors @ ((vectors.T @ B) / (np.maximum(values, 0.0) + 1.0)[:, None]))
 
 
 class FMECV(_Searched, FME):

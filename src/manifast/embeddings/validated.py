@@ -238,6 +238,8 @@ def discriminated(
     A direction w = (a F'LF + b I)^-1 F_k'u has the ratio u'G S_b G u / u'(G S_w G + G)u.
     """
     root, back = root_of(G[np.ix_(known, known)])
+    if not root.shape[1]:  # known rows that do not differ: the first is as near as any
+        return int(np.sum(codes[hidden] == codes[known][0]))
     inner = root.T @ within @ root
     inner.flat[:: len(inner) + 1] += 1.0
     most = min(d, len(inner))

@@ -200,8 +200,10 @@ class SDA(PartlyLabelled):
         """The objective of a graph whose Laplacian is known."""
         within, between = self.scatters(labels)
         smooth = float(self.alpha) * L
-        sparse = smooth + (within.sparse if is_sparse(smooth) else within.sparse.toarray())
-        A = LowRankSum(sparse, within.factor, within.weights)
+        if is_sparse(smooth):
+            A: Any = LowRankSum(smooth + within.sparse, within.factor, within.weights)
+        else:
+            A = smooth + within.toarray()
         return Objective(A, between, drop_constant=False, ratio=True, unbounded=UNBOUNDED)
 
     def scatters(self, labels: Labels) -> tuple[LowRankSum, LowRankSum]:
