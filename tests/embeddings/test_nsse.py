@@ -261,6 +261,9 @@ BAD = [
     (NSSECV(n_components=[2, 25]), "n_components must be an integer from 1 to"),
     (NSSECV(validation_size=1.5), "validation_size must be a share"),
     (NSSECV(mu3=[]), "mu3 must be a number or hold at least one"),
+    (NSSECV(n_neighbors=[]), "n_neighbors must hold at least one candidate"),
+    (NSSECV(n_neighbors=[3, 0]), "n_neighbors must be an integer"),
+    (NSSECV(n_components=1, mu2=1.0, mu3=1.0, beta=("mean", -1.0)), "beta must be"),
 ]
 
 
@@ -284,6 +287,39 @@ def test_validation_chooses_one_parameter_after_the_other(digits):
     expected = NSSE(**model.best_params_).fit(X, y)
     np.testing.assert_allclose(model.embedding_, expected.embedding_, atol=1e-9)
     assert KNeighborsClassifier(1).fit(model.embedding_, y).score(model.transform(new), truth) > 0.85
+
+
+def test_validation_starts_from_the_best_of_several_points(digits):
+    """Digits want narrow kernels, which the defaults of few classes are far from."""
+    from manifast.embeddings.nsse import starting_points
+
+    X, y, _, _ = digits
+    grid = {"mu1": [1.0], "mu2": [1e-3, 0.1, 0.3], "mu3": [3.0, 30.0, 100.0], "n_components": [5, 9]}
+    found = [tuple(point.values()) for point in starting_points(10, grid)]
+    assert found == [(1.0, 0.3, 30.0, 9), (1.0, 1e-3, 100.0, 9), (1.0, 0.1, 3.0, 9)]
+    assert [p["mu2"] for p in starting_points(40, grid)] == [1e-3, 0.3, 0.1]
+    assert len(starting_points(10, grid | {"mu2": [1.0], "mu3": [1.0]})) == 1
+    model = NSSECV(n_components=9, mu2=grid["mu2"], mu3=grid["mu3"], n_splits=3, n_rounds=1).fit(X, y)
+    tried, scores = model.cv_results_["params"], model.cv_results_["mean_test_score"]
+    assert [tuple(trial.values()) for trial in tried[:3]] == found
+    best = int(np.argmax(scores[:3]))
+    assert all(t["mu3"] == tried[best]["mu3"] for t in tried[3:5])  # then mu2 has its turn from there on
+
+
+def test_validation_chooses_the_graph_too(digits):
+    X, y, _, _ = digits
+    one = {"n_components": 5, "mu2": 1e-3, "mu3": 30.0, "n_splits": 2, "n_rounds": 1}
+    model = NSSECV(n_neighbors=[2, None], beta=("mean", 20.0), **one).fit(X, y)
+    tried, scores = model.cv_results_["params"], model.cv_results_["mean_test_score"]
+    assert (tried[0]["n_neighbors"], tried[0]["beta"]) == (2, "mean")
+    assert {"n_neighbors", "beta"} <= set(model.best_params_)
+    for trial, score in zip(tried, scores, strict=True):
+        graph = {name: trial[name] for name in ("n_neighbors", "beta")}
+        alone = NSSECV(**graph, **one).fit(X, y)
+        assert alone.best_score_ == score
+        assert list(alone.best_params_) == ["mu1", "mu2", "mu3", "n_components"]
+    expected = NSSECV(**one, **{name: model.best_params_[name] for name in ("n_neighbors", "beta")}).fit(X, y)
+    np.testing.assert_array_equal(model.embedding_, expected.embedding_)
 
 
 def test_validation_errors_are_those_of_plain_fits(digits):
