@@ -296,14 +296,14 @@ def test_validation_starts_from_the_best_of_several_points(digits):
     X, y, _, _ = digits
     grid = {"mu1": [1.0], "mu2": [1e-3, 0.1, 0.3], "mu3": [3.0, 30.0, 100.0], "n_components": [5, 9]}
     found = [tuple(point.values()) for point in starting_points(10, grid)]
-    assert found == [(1.0, 0.3, 30.0, 9), (1.0, 1e-3, 100.0, 9), (1.0, 0.1, 3.0, 9)]
-    assert [p["mu2"] for p in starting_points(40, grid)] == [1e-3, 0.3, 0.1]
+    assert found == [(1.0, 0.3, 30.0, 9), (1.0, 1e-3, 100.0, 9), (1.0, 0.1, 3.0, 9), (1.0, 1e-3, 3.0, 9)]
+    assert [p["mu2"] for p in starting_points(40, grid)] == [1e-3, 0.3, 0.1, 1e-3]
     assert len(starting_points(10, grid | {"mu2": [1.0], "mu3": [1.0]})) == 1
     model = NSSECV(n_components=9, mu2=grid["mu2"], mu3=grid["mu3"], n_splits=3, n_rounds=1).fit(X, y)
     tried, scores = model.cv_results_["params"], model.cv_results_["mean_test_score"]
-    assert [tuple(trial.values()) for trial in tried[:3]] == found
-    best = int(np.argmax(scores[:3]))
-    assert all(t["mu3"] == tried[best]["mu3"] for t in tried[3:5])  # then mu2 has its turn from there on
+    assert [tuple(trial.values()) for trial in tried[:4]] == found
+    best = int(np.argmax(scores[:4]))
+    assert tried[4]["mu3"] == tried[best]["mu3"]  # then mu2 has its turn from there on
 
 
 def test_validation_chooses_the_graph_too(digits):

@@ -114,11 +114,6 @@ class Interpolator:
         inner = None if coef is None else self._solve(sigma, coef / self.roots[:, None])
         return np.empty((len(self.roots), 0)) if inner is None else inner
 
-    def cost(self, mu2: float, mu3: float, sigma: float, Y: Array) -> float:
-        """The part of (10) that σ changes: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
-        coef = self.coefficients(sigma, Y)
-        return np.inf if coef is None else float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
-
     def factor(self, widths: Sequence[float]) -> None:
         """Have the factors of these widths at hand, as far as they are kept."""
         wanted = [sigma for sigma in widths if sigma not in self._factors]
@@ -170,6 +165,7 @@ class SmoothProblem:
         self._floor = -size if floor is None else floor
         self._far = _FAR * size / interpolator.n if drop_constant else 0.0
         self._products: dict[tuple[float, bool], Array] = {}
+        self._steps: dict[tuple[float, float], Step] = {}
 
     @property
     def start(self) -> Array:
@@ -181,11 +177,19 @@ class SmoothProblem:
         image: Array = np.asarray(self._A @ block)
         return image + self._far * block.sum(axis=0) if self._far else image
 
-    def embed(self, mu2: float, sigma: float, d: int, start: Array) -> tuple[Array, Array, Array]:
-        """Step 4 of Algorithm 1: eigenvalues, coefficients and Y of the smallest eigenvectors of (12)."""
+    def embed(self, mu2: float, sigma: float, d: int, start: Array) -> Step:
+        """Step 4 of Algorithm 1: the smallest eigenvectors of (12). μ3 does not change them, d only their number."""
+        known = self._steps.get((mu2, sigma))
+        if known is not None and len(known.values) >= d:
+            return known.first(d)
         self.interpolator.make_room()
         psi = self.interpolator.kernel(sigma)
-        return smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start)
+        found = Step(
+            *smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start), {}
+        )
+        if self.interpolator.keep > 1 and len(self._steps) < _KEPT_BYTES // (16 * self.interpolator.n * d):
+            self._steps[mu2, sigma] = found
+        return found
 
     def _product(self, psi: Array, sigma: float, d: int) -> Array:
         """For the preconditioner; without the low rank where more vectors are wanted than that sets apart."""
@@ -212,6 +216,30 @@ def _gaussian(squares: Array, sigma: float) -> Array:
     """exp(-d²/σ²) of squared distances."""
     psi = squares * (-1.0 / sigma**2)
     return np.exp(psi, out=psi)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An embedding of one width, its eigenvalues and coefficients, and |Ψ^-1 y|² of its columns for other widths."""
+
+    values: Array
+    coef: Array
+    Y: Array
+    energies: dict[float, Array]
+
+    def first(self, d: int) -> Step:
+        """The first d columns; what is found out about these alone stays with them."""
+        if d == len(self.values):
+            return self
+        known = {width: energy[:d] for width, energy in self.energies.items()}
+        return Step(self.values[:d], self.coef[:, :d], np.ascontiguousarray(self.Y[:, :d]), known)
+
+    def cost(self, mu2: float, mu3: float, width: float, interpolator: Interpolator) -> float:
+        """The part of (10) that σ changes, for this Y: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
+        if width not in self.energies:
+            coef = interpolator.coefficients(width, self.Y)
+            self.energies[width] = np.full(len(self.values), np.inf) if coef is None else np.square(coef).sum(axis=0)
+        return float(mu2 * self.energies[width].sum() + mu3 / width**2)
 
 
 @dataclass(frozen=True)
@@ -248,23 +276,23 @@ def alternate(
     objectives: list[float] = []
     sigmas = [sigma]
     leap: tuple[float, float] | None = None  # the plain step, and what it reaches at least
-    values, coef, Y = problem.embed(mu2, sigma, d, start)
+    found = problem.embed(mu2, sigma, d, start)
     settled = candidates is None
     steps = Steps("steps of the width", max_iter + 1)
     for step in range(max_iter + 1):
-        objective = float(values.sum() + mu3 / sigma**2)
+        objective = float(found.values.sum() + mu3 / sigma**2)
         if leap is not None and objective > leap[1]:
             sigma = sigmas[-1] = leap[0]
-            values, coef, Y = problem.embed(mu2, sigma, d, start)
-            objective = float(values.sum() + mu3 / sigma**2)
+            found = problem.embed(mu2, sigma, d, start)
+            objective = float(found.values.sum() + mu3 / sigma**2)
         objectives.append(objective)
         if stages():
             log(f"step {step}, sigma {sigma:.4g}, objective {objective:.8g}")
         settled |= steps.done()
         if settled or candidates is None or step == max_iter:
             break
-        now = float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
-        best, cost = best_width(problem.interpolator, mu2, mu3, Y, coef, sigma, candidates)
+        now = float(mu2 * np.square(found.coef).sum() + mu3 / sigma**2)
+        best, cost = best_width(problem.interpolator, mu2, mu3, found, sigma, candidates)
         settled = abs(best - sigma) <= (0.0 if len(candidates) else tol) * sigma
         if settled:
             break
@@ -273,17 +301,18 @@ def alternate(
             ratio = np.log(best / sigma) / np.log(sigma / sigmas[-2])
             if 0.2 < ratio < 0.95:
                 leap, target = (best, objective - now + cost), sigma * (best / sigma) ** float(1 / (1 - ratio))
-        sigma, start = target, np.hstack([Y, problem.start])
+        sigma, start = target, np.hstack([found.Y, problem.start])
         sigmas.append(sigma)
-        values, coef, Y = problem.embed(mu2, sigma, d, start)
+        found = problem.embed(mu2, sigma, d, start)
     steps.close()
-    image = fix_signs(Y)
-    turned = np.where(np.einsum("ij,ij->j", image, Y) < 0, -1.0, 1.0)
-    return Fit(values, image, problem.interpolator.spread(coef) * turned, sigma, objectives, sigmas, settled)
+    image = fix_signs(found.Y)
+    turned = np.where(np.einsum("ij,ij->j", image, found.Y) < 0, -1.0, 1.0)
+    coef = problem.interpolator.spread(found.coef) * turned
+    return Fit(found.values, image, coef, sigma, objectives, sigmas, settled)
 
 
 def best_width(
-    interpolator: Interpolator, mu2: float, mu3: float, Y: Array, coef: Array, sigma: float, candidates: Array
+    interpolator: Interpolator, mu2: float, mu3: float, found: Step, sigma: float, candidates: Array
 ) -> tuple[float, float]:
     """Step 5 of Algorithm 1: the width of smallest cost (13) among the candidates and the current one, and that cost.
 
@@ -291,21 +320,26 @@ def best_width(
     these are above the best cost: the result is that of trying all. Without candidates a coarse grid brackets the
     minimum, and a search inside refines it.
     """
-    costs = {sigma: float(mu2 * np.square(coef).sum() + mu3 / sigma**2)}
+    Y = found.Y
+    found.energies.setdefault(sigma, np.square(found.coef).sum(axis=0))
+    costs = {sigma: found.cost(mu2, mu3, sigma, interpolator)}
 
     def cost(width: float) -> float:
         if width not in costs:
-            costs[width] = interpolator.cost(mu2, mu3, width, Y)
+            costs[width] = found.cost(mu2, mu3, width, interpolator)
         return costs[width]
 
     def best() -> float:
         return min(costs, key=lambda width: (costs[width], width))
 
     grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
-    for width in filter(interpolator.factored, grid):
-        cost(width)
+    for width in grid:
+        if width in found.energies or interpolator.factored(width):
+            cost(width)
     others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
-    directions = {sigma: np.hstack([Y[interpolator.unique], interpolator.direction(sigma, Y)])}
+    directions: dict[float, Array] = {}
+    if others:
+        directions[sigma] = np.hstack([Y[interpolator.unique], interpolator.direction(sigma, Y)])
     used: dict[float, float] = {}  # whose directions the bound of a width is from
     known: dict[float, float] = {}
 
@@ -323,16 +357,16 @@ def best_width(
         open_widths = [width for width in widths if used.get(width) != near[width]]
         for width in open_widths:  # directions are solved for here: what follows runs on several threads
             direction(near[width])
-        found = dense.side_by_side(
+        least = dense.side_by_side(
             lambda width: interpolator.cost_bound(mu2, mu3, width, Y, directions[near[width]]),
             open_widths,
             2.0 * len(Y) ** 2 * directions[sigma].shape[1],
         )
         used.update((width, near[width]) for width in open_widths)
-        known.update(zip(open_widths, found, strict=True))
+        known.update(zip(open_widths, least, strict=True))
         return {width: known[width] for width in widths}
 
-    lowest_costs = bounds(others)
+    lowest_costs = bounds(others) if others else {}
     together = available_threads() if interpolator.keep > 1 else 1  # factors of the next ones are made side by side
     while lowest_costs:
         nearest = sorted(lowest_costs, key=lambda width: (lowest_costs[width], width))[:together]

@@ -34,7 +34,7 @@ _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a v
 _FEW_CLASSES = 20
 _DIMENSIONS = 10  # by default at most, of few classes
 _WEIGHTS = (0.3, 30.0), (0.001, 100.0)  # mu2 and mu3 of few and of many classes
-_NARROW = 0.1, 3.0  # mu2 and mu3 that lead to widths below a median, which suit digits
+_NARROW = (0.1, 3.0), (0.001, 3.0)  # mu2 and mu3 of other starts of a validation: widths below and about a median
 _CLEAR = 0.5  # validation errors that a choice must save to be taken, in roots of the errors of both
 _STARTS = 1.5, 0.5  # medians from which a validated fit learns the width
 
@@ -182,12 +182,12 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
 class NSSECV(NSSE):
     """NSSE with its weights and dimension chosen by validation, one after the other as in the paper.
 
-    It starts from the best of three points: what `NSSE` takes for few classes, what it takes for many, and weights that
-    lead to narrow kernels. From there on mu1, mu2, mu3 and n_components take turns: each gets the candidate with the
-    smallest 1-NN error on held-out parts of the training set, the others as they are, if it saves more errors than half
-    of what chance explains. Distances, graphs and factors of a part serve all candidates. The chosen values are then
-    fitted to all rows. As Algorithm 1 may stay at a poor width, every fit learns it from two starts, and the smaller
-    objective (10) is kept.
+    It starts from the best of four points: what `NSSE` takes for few classes, what it takes for many, and two that lead
+    to narrower kernels, one of them close to `SupervisedLaplacianEigenmaps`. From there on mu1, mu2, mu3 and
+    n_components take turns: each gets the candidate with the smallest 1-NN error on held-out parts of the training set,
+    the others as they are, if it saves more errors than half of what chance explains. Distances, graphs, factors and
+    embeddings of a part serve all candidates that share them. The chosen values are then fitted to all rows. As
+    Algorithm 1 may stay at a poor width, every fit learns it from two starts, and the smaller objective (10) is kept.
 
     Parameters
     ----------
@@ -396,9 +396,10 @@ def starting_points(classes: int, candidates: dict[str, list[Any]]) -> list[dict
     """The candidates nearest to what `NSSE` takes for so many classes, then to what it takes for others, and to narrow
     kernels; of parameters without such a value the first.
     """
-    few, many = (*_WEIGHTS[0], default_dimensions(classes)), (*_WEIGHTS[1], classes - 1)
+    few = classes <= _FEW_CLASSES
     points = []
-    for mu2, mu3, d in (*((many, few) if classes > _FEW_CLASSES else (few, many)), (*_NARROW, classes - 1)):
+    for mu2, mu3 in (_WEIGHTS[not few], _WEIGHTS[few], *_NARROW):
+        d = min(classes - 1, _DIMENSIONS) if (mu2, mu3) == _WEIGHTS[0] else classes - 1
         own = {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": d}
         point = {
             name: nearest_to(own[name], values) if name in own else values[0] for name, values in candidates.items()
@@ -446,6 +447,8 @@ class Split:
         if model.sigma is None and model.sigma_grid is None:
             grid = np.array(_SHARED) if model.relative else np.array(_SHARED) * self.interpolator.median
             smoother.set_params(sigma_grid=grid * (1.0 if model.relative else 2.0**self.rows.exponent))
+            if self.interpolator.keep > 2 * len(grid):  # all of them will be wanted: bounds would only cost time
+                self.interpolator.factor((self.interpolator.median * np.array(_SHARED)).tolist())
         d = model._dimensions(builder, self.rows, self.labels)
         graph = model.mu1, model.n_neighbors, model.beta
         if graph not in self.objectives:
