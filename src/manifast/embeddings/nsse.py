@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import objectives
-from manifast._choices import graph_choices, warn_of_edges
+from manifast._choices import graph_choices, listed, warn_of_edges
 from manifast._labels import Labels
 from manifast._linalg.interpolation import Interpolator
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -34,7 +34,8 @@ _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a v
 _FEW_CLASSES = 20
 _DIMENSIONS = 10  # by default at most, of few classes
 _WEIGHTS = (0.3, 30.0), (0.001, 100.0)  # mu2 and mu3 of few and of many classes
-_NARROW = (0.1, 3.0), (0.001, 3.0)  # mu2 and mu3 of other starts of a validation: widths below and about a median
+_NARROW = 0.1, 3.0  # mu2 and mu3 of another start of a validation, which lead to widths below a median
+_PLAIN = 1e-4, 1.0  # mu2 and width of a start that is close to SupervisedLaplacianEigenmaps
 _CLEAR = 0.5  # validation errors that a choice must save to be taken, in roots of the errors of both
 _STARTS = 1.5, 0.5  # medians from which a validated fit learns the width
 
@@ -182,12 +183,13 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
 class NSSECV(NSSE):
     """NSSE with its weights and dimension chosen by validation, one after the other as in the paper.
 
-    It starts from the best of four points: what `NSSE` takes for few classes, what it takes for many, and two that lead
-    to narrower kernels, one of them close to `SupervisedLaplacianEigenmaps`. From there on mu1, mu2, mu3 and
-    n_components take turns: each gets the candidate with the smallest 1-NN error on held-out parts of the training set,
-    the others as they are, if it saves more errors than half of what chance explains. Distances, graphs, factors and
-    embeddings of a part serve all candidates that share them. The chosen values are then fitted to all rows. As
-    Algorithm 1 may stay at a poor width, every fit learns it from two starts, and the smaller objective (10) is kept.
+    It starts from what is close to `SupervisedLaplacianEigenmaps`, a small mu2 and a width of one median, or from a
+    point that is clearly better: what `NSSE` takes for few classes or for many, or weights that lead to narrow kernels.
+    From there on mu1, mu2, mu3, n_components and sigma take turns: each gets the candidate with the smallest 1-NN error
+    on held-out parts of the training set, the others as they are. Clearly better is what saves more errors than half of
+    what chance explains. Distances, graphs, factors and embeddings of a part serve all candidates that share them. The
+    chosen values are then fitted to all rows. As Algorithm 1 may stay at a poor width, every fit learns it from two
+    starts, and the smaller objective (10) is kept.
 
     Parameters
     ----------
@@ -195,7 +197,7 @@ class NSSECV(NSSE):
         Candidates; None is about a third, a half, two thirds and all of the number of classes less one.
     mu1, mu2, mu3 : float or sequence of floats
         Candidates, by default (1.0,), (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1, 3, 10) and (1, 3, 10, 30, 100, 300, 1000). The
-        choice starts from those nearest to its starting points. A warning says where the best one is at the edge of its
+        choice starts from those nearest to the points above. A warning says where the best one is at the edge of its
         candidates.
     n_splits : int, default 5
         Random splits of the training set.
@@ -206,9 +208,12 @@ class NSSECV(NSSE):
     sigma_grid : sequence of floats or None, default None
         Candidates for the width in the splits, in medians or absolute as `relative` says; None is 24 from 0.3 to 6
         medians. The final fit brackets and refines the width unless a grid is given.
+    sigma : float, sequence or None, default None
+        Candidates for the width, None among them for a learnt one. None alone is (None, 1.0) where mu2 and mu3 have
+        several candidates, widths are relative, and neither `sigma_init` nor `sigma_grid` is given; else a learnt one.
     n_neighbors, beta
         As in `NSSE`, or sequences of such values: then they take turns, too, from the first of each on.
-    sigma, sigma_init, relative, metric, max_iter, tol
+    sigma_init, relative, metric, max_iter, tol
         As in `NSSE`.
     random_state : int, default 0
         Of the splits.
@@ -218,7 +223,8 @@ class NSSECV(NSSE):
     Attributes
     ----------
     best_params_ : dict
-        mu1, mu2, mu3, n_components, and what was chosen of the graph: what to give to an `NSSE`.
+        mu1, mu2, mu3, n_components, and sigma and what was chosen of the graph where they have several candidates: what
+        to give to an `NSSE`.
     best_score_ : float
         Mean accuracy on the held-out rows.
     cv_results_ : dict
@@ -250,7 +256,7 @@ class NSSECV(NSSE):
         n_splits: int = 5,
         validation_size: float = 0.3,
         n_rounds: int = 2,
-        sigma: float | None = None,
+        sigma: Any = None,
         sigma_grid: Any = None,
         sigma_init: float | None = None,
         relative: bool = True,
@@ -295,8 +301,8 @@ class NSSECV(NSSE):
         rounds = as_count(self.n_rounds, "n_rounds")
         open_names = [name for name in candidates if len(candidates[name]) > 1]
         starts = starting_points(y.count, candidates)
-        first = starts if len(starts) > 1 else []
-        steps = Steps("choices of weights", len(first) + rounds * sum(len(candidates[name]) for name in open_names))
+        first = len(starts) if len(starts) > 1 else 0
+        steps = Steps("choices of weights", first + rounds * sum(len(candidates[name]) for name in open_names))
 
         def best_of(trials: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
             """The first of those with the fewest errors, and whether the search is to end here."""
@@ -313,9 +319,10 @@ class NSSECV(NSSE):
                     break
             return min(tried, key=lambda trial: float(errors[tuple(trial.values())].mean())), stop
 
-        chosen, stop = best_of(first) if first else (starts[0], False)
-        for name in rounds * open_names if not stop else []:
-            best, stop = best_of([chosen | {name: value} for value in candidates[name]])
+        chosen = starts[0]
+        for name in ([""] if first else []) + rounds * open_names:  # the starts, then every parameter in turn
+            trials = [chosen | {name: value} for value in candidates[name]] if name else starts
+            best, stop = best_of(trials)
             before = errors.get(tuple(chosen.values()))
             if before is None or clearly_fewer(errors[tuple(best.values())], before, splits):
                 chosen = best
@@ -325,7 +332,8 @@ class NSSECV(NSSE):
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
         means = {key: float(found.mean()) for key, found in errors.items()}
-        warn_of_edges(("mu1", "mu2", "mu3"), candidates, chosen, means)
+        learnt = chosen.get("sigma") is None  # of a given width the smallest mu2 is no edge: below it nothing changes
+        warn_of_edges(("mu1", "mu2", "mu3") if learnt else ("mu1",), candidates, chosen, means)
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())
         self.cv_results_ = {
             "params": [dict(zip(candidates, key, strict=True)) for key in errors],
@@ -360,6 +368,7 @@ class NSSECV(NSSE):
         if dimensions is None:
             dimensions = sorted({max(1, round(share * most)) for share in (1 / 3, 1 / 2, 2 / 3, 1)})
         candidates["n_components"] = [as_count(d, "n_components") for d in np.ravel(dimensions).tolist()]
+        candidates |= self._widths(candidates)
         graphs = graph_choices(self.n_neighbors, self.beta)
         candidates |= {name: list(dict.fromkeys(graph[name] for graph in graphs)) for name in graphs[0]}
         if "n_neighbors" not in candidates and self.n_neighbors is not None:
@@ -368,6 +377,15 @@ class NSSECV(NSSE):
             if not values:
                 raise ValueError(f"{name} must be a number or hold at least one candidate. Got none.")
         return candidates
+
+    def _widths(self, candidates: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """Candidates for the width, where there are several."""
+        given = listed(self.sigma, "sigma")
+        if given is not None:
+            return {"sigma": [None if width is None else as_positive(width, "sigma") for width in given]}
+        learnt = self.sigma_init is None and self.sigma_grid is None and self.relative
+        several = len(candidates["mu2"]) > 1 and len(candidates["mu3"]) > 1
+        return {"sigma": [None, _PLAIN[1]]} if self.sigma is None and learnt and several else {}
 
     def _splits(self, y: Labels) -> list[tuple[Array, Array]]:
         """Rows to learn from and rows to validate on."""
@@ -393,25 +411,29 @@ def default_dimensions(classes: int) -> int:
 
 
 def starting_points(classes: int, candidates: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """The candidates nearest to what `NSSE` takes for so many classes, then to what it takes for others, and to narrow
-    kernels; of parameters without such a value the first.
+    """The candidates nearest to supervised Laplacian eigenmaps if the width is one of them, to what `NSSE` takes for so
+    many classes, to what it takes for others, and to narrow kernels; of parameters without such a value the first.
     """
     few = classes <= _FEW_CLASSES
-    points = []
-    for mu2, mu3 in (_WEIGHTS[not few], _WEIGHTS[few], *_NARROW):
+    weights = [(_PLAIN[0], _WEIGHTS[not few][1])] if "sigma" in candidates else []
+    points: list[dict[str, Any]] = []
+    for mu2, mu3 in (*weights, _WEIGHTS[not few], _WEIGHTS[few], _NARROW):
         d = min(classes - 1, _DIMENSIONS) if (mu2, mu3) == _WEIGHTS[0] else classes - 1
-        own = {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": d}
-        point = {
-            name: nearest_to(own[name], values) if name in own else values[0] for name, values in candidates.items()
-        }
+        own = {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": d, "sigma": _PLAIN[1] if mu2 == _PLAIN[0] else None}
+        point = {name: nearest_to(own.get(name), values) for name, values in candidates.items()}
         if point not in points:
             points.append(point)
     return points
 
 
-def nearest_to(value: float, candidates: list[Any]) -> Any:
-    """The candidate of the nearest ratio, the first of several; 0 is the farthest."""
-    return min(candidates, key=lambda candidate: abs(np.log(candidate / value)) if candidate > 0 else np.inf)
+def nearest_to(value: float | None, candidates: list[Any]) -> Any:
+    """The candidate of the nearest ratio, the first of several, 0 the farthest; for None that is None or the first."""
+    if value is None:
+        return None if None in candidates else candidates[0]
+    numbers = [candidate for candidate in candidates if candidate is not None] or candidates
+    if numbers[0] is None:
+        return None
+    return min(numbers, key=lambda candidate: abs(np.log(candidate / value)) if candidate > 0 else np.inf)
 
 
 def clearly_fewer(new: Array, old: Array, splits: list[Split]) -> bool:
