@@ -159,4 +159,25 @@ def test_candidates_that_cannot_be_fitted_are_left_out(papers):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 2)
     cell = validated(METHODS["LDA"], rng.standard_normal((8, 3)) + 9.0 * y[:, None], y, np.full((1, 3), 9.0), [1])
-    assert json.loads(cell["chosen"]) == {"solver": "lsqr", "shrinkage": "auto"} and cell["error"] == 0
+    assert json.loads(cell["chosen"]) == {"solver": "svd"} and cell["error"] == 0
+
+
+def test_a_choice_that_cannot_be_fitted_to_all_rows_gives_way_to_the_next(papers):
+    import numpy as np
+    from benchmarks.papers.choice import Method, ranked, validated
+    from sklearn.neighbors import KNeighborsClassifier
+
+    class OfFewRows(KNeighborsClassifier):
+        def fit(self, X, y):
+            if len(X) > 10 and self.n_neighbors == 1:
+                raise ValueError("too many rows")
+            return super().fit(X, y)
+
+    y = np.repeat([0, 1], 6)
+    X = np.linspace(0.0, 1.0, 12)[:, None] + 9.0 * y[:, None]
+    method = Method(lambda X, y, k: OfFewRows(k), ({"k": 1}, {"k": 2}))
+    assert [point["k"] for point in ranked(method, X, y)] == [1, 2]
+    cell = validated(method, X, y, X, y)
+    assert json.loads(cell["chosen"]) == {"k": 2} and cell["error"] == 0
+    with pytest.raises(ValueError, match="too many rows"):
+        validated(Method(lambda X, y, k: OfFewRows(k), ({"k": 1},)), X, y, X, y)

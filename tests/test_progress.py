@@ -183,6 +183,9 @@ def test_callbacks_follow_the_searches():
     watcher, plain = followed(search, y)
     assert ("begin", "choices of weights", 4) in watcher.seen
     assert search.best_params_ == plain.best_params_
+    stopped = NSSECV(n_components=[2, 3], mu2=[0.1, 1.0], mu3=10.0, n_splits=1, n_rounds=1)
+    followed(stopped, y, stop_after=1)
+    assert len(stopped.cv_results_["params"]) == 1 and stopped.transform(X[:3]).shape[0] == 3
     grid = {"lam": (1e-3, 1.0), "mu": (1e-3, 1.0), "gamma": 1.0, "n_repeats": 1}
     watcher, plain = followed(ElasticEmbeddingCV(**grid), FEW)
     assert ("begin", "choices of weights", 4) in watcher.seen and watcher.steps == 4

@@ -97,23 +97,41 @@ def predicted(model: Any, X: Any, y: Any, new: Any) -> Any:
     return model.predict(new) if hasattr(model, "predict") else nearest(embedded(model, X), y, model.transform(new))
 
 
-def chosen(method: Method, X: Any, y: Any) -> dict[str, Any]:
-    """The candidate with the smallest mean error on held-out rows; the first of equals, and of all if none fits."""
+def ranked(method: Method, X: Any, y: Any) -> list[dict[str, Any]]:
+    """The candidates from smallest to largest mean error on held-out rows, equals as they stand in the grid.
+
+    As they stand there, too, where none fits a part of the rows.
+    """
     if len(method.grid) == 1 and not method.nested:
-        return dict(method.grid[0])
+        return [dict(method.grid[0])]
     runs = [candidate_errors(method, X[train], y[train], X[held], y[held]) for train, held in held_out(y)]
     common = [key for key in runs[0] if all(key in run for run in runs)]
     if not common:
-        return dict(method.grid[0])
-    return dict(json.loads(min(common, key=lambda key: float(np.mean([run[key] for run in runs])))))
+        return [dict(point) for point in method.grid]
+    return [json.loads(key) for key in sorted(common, key=lambda key: float(np.mean([run[key] for run in runs])))]
 
 
 def validated(method: Method, X: Any, y: Any, new: Any, truth: Any) -> Cell:
-    """Parameters chosen on training rows, then one fit: error in %, seconds to fit, microseconds a new row."""
-    parameters = chosen(method, X, y)
-    model, found, times = _fitted(method, X, y, new, parameters)
-    inside = list(method.inside) or list(getattr(model, "best_params_", {}))
-    return {"error": error(found, truth), "chosen": json.dumps(parameters), "inside": json.dumps(inside)} | times
+    """Parameters chosen on training rows, then one fit: error in %, seconds to fit, microseconds a new row.
+
+    Where the best candidate cannot be fitted to all rows the next one is taken.
+    """
+    problem: ValueError | None = None
+    failed: list[dict[str, Any]] = []
+    for parameters in ranked(method, X, y):
+        made = {name: value for name, value in parameters.items() if not (method.nested and name == "d")}
+        if made in failed:
+            continue
+        try:
+            model, found, times = _fitted(method, X, y, new, parameters)
+        except ValueError as why:
+            problem = why
+            failed.append(made)
+            continue
+        inside = list(method.inside) or list(getattr(model, "best_params_", {}))
+        return {"error": error(found, truth), "chosen": json.dumps(parameters), "inside": json.dumps(inside)} | times
+    assert problem is not None
+    raise problem
 
 
 def timed(method: Method, X: Any, y: Any, new: Any, parameters: dict[str, Any]) -> Cell:

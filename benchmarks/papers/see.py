@@ -88,6 +88,8 @@ def accuracies(
     """Accuracy in % of some training rows and of new rows, for every dimension where there are several."""
     if hasattr(model, "predict"):
         found = model.transduction_ if hasattr(model, "transduction_") else model.predict(X)
+        if (found[rows] == -1).any():  # rows that scikit-learn's self-training is not sure of
+            found = model.predict(X)
         return {"": (100 - error(found[rows], truth), 100 - error(model.predict(new), y_new))}
     known = np.flatnonzero(some != -1)
     Y, Z = model.embedding_, model.transform(new)

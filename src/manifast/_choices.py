@@ -79,6 +79,25 @@ def warn_of_edges(
             )
 
 
+def listed(given: Any, name: str) -> list[Any] | None:
+    """The candidates of a parameter that takes one value or a sequence of them; None for one value."""
+    if not isinstance(given, list | tuple | np.ndarray):
+        return None
+    if not len(given):
+        raise ValueError(f"{name} must hold at least one candidate. Got none.")
+    return list(given)
+
+
+def graph_choices(n_neighbors: Any, beta: Any) -> list[dict[str, Any]]:
+    """The graphs to choose from, by those of their parameters that are sequences; one where none is."""
+    found = {"n_neighbors": listed(n_neighbors, "n_neighbors"), "beta": listed(beta, "beta")}
+    lists = {name: values for name, values in found.items() if values is not None}
+    for count in lists.get("n_neighbors", ()):
+        if count is not None:
+            as_count(count, "n_neighbors")
+    return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+
+
 class WeightSearch:
     """Mixin of semi-supervised estimators that choose two of their weights by labels that are hidden in turn."""
 
@@ -92,21 +111,11 @@ class WeightSearch:
     def _plan(self, labels: Labels) -> tuple[dict[str, list[float]], list[Hidden]]:
         """Candidates of the weights, and the labels to hide: all that can be refused before any work."""
         grids = {name: check_grid(getattr(self, name), name) for name in self._defaults}
-        for graph in self._graphs():
-            if graph.get("n_neighbors") is not None:
-                as_count(graph["n_neighbors"], "n_neighbors")
+        self._graphs()
         return grids, hide_labels(labels, self.cv, self.n_repeats, self.random_state)
 
     def _graphs(self) -> list[dict[str, Any]]:
-        """The graphs to choose from, by those of their parameters that are sequences; one where none is."""
-        several = {}
-        for name in ("n_neighbors", "beta"):
-            given = getattr(self, name)
-            if isinstance(given, list | tuple | np.ndarray):
-                if not len(given):
-                    raise ValueError(f"{name} must hold at least one candidate. Got none.")
-                several[name] = list(given)
-        return [dict(zip(several, values, strict=True)) for values in product(*several.values())]
+        return graph_choices(self.n_neighbors, self.beta)
 
     def _choose(
         self, grids: dict[str, list[float]], hidden: list[Hidden], tried: Callable[[], Tried]

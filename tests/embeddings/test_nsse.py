@@ -15,7 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from manifast import NSSE, NSSECV
+from manifast import NSSE, NSSECV, SupervisedLaplacianEigenmaps
+from manifast.extensions import RBF
 from manifast.kernels import knn
 
 
@@ -236,7 +237,7 @@ def test_tiny_data_in_their_own_units(digits):
 
 
 def test_progress(digits, capsys):
-    NSSE(3, verbose=True).fit(*digits[:2])
+    NSSE(3, verbose=2).fit(*digits[:2])
     assert "NSSE: step 1, sigma" in capsys.readouterr().err
 
 
@@ -261,6 +262,11 @@ BAD = [
     (NSSECV(n_components=[2, 25]), "n_components must be an integer from 1 to"),
     (NSSECV(validation_size=1.5), "validation_size must be a share"),
     (NSSECV(mu3=[]), "mu3 must be a number or hold at least one"),
+    (NSSECV(sigma=[]), "sigma must hold at least one candidate"),
+    (NSSECV(sigma=[None, 0.0]), "sigma must be a positive"),
+    (NSSECV(n_neighbors=[]), "n_neighbors must hold at least one candidate"),
+    (NSSECV(n_neighbors=[3, 0]), "n_neighbors must be an integer"),
+    (NSSECV(n_components=1, mu2=1.0, mu3=1.0, beta=("mean", -1.0)), "beta must be"),
 ]
 
 
@@ -284,6 +290,61 @@ def test_validation_chooses_one_parameter_after_the_other(digits):
     expected = NSSE(**model.best_params_).fit(X, y)
     np.testing.assert_allclose(model.embedding_, expected.embedding_, atol=1e-9)
     assert KNeighborsClassifier(1).fit(model.embedding_, y).score(model.transform(new), truth) > 0.85
+
+
+def test_validation_starts_from_supervised_eigenmaps(digits):
+    """A small mu2, all dimensions and a width of one median; other starts must be clearly better."""
+    from manifast.embeddings.nsse import starting_points
+
+    X, y, new, _ = digits
+    grid = {"mu1": [1.0], "mu2": [1e-4, 1e-3, 0.1, 0.3], "mu3": [3.0, 30.0, 100.0], "n_components": [5, 9]}
+    learnt = [(1.0, 0.3, 30.0, 9), (1.0, 1e-3, 100.0, 9), (1.0, 0.1, 3.0, 9)]
+    assert [tuple(point.values()) for point in starting_points(10, grid)] == learnt
+    plain = (1.0, 1e-4, 30.0, 9, 1.0)
+    found = [tuple(point.values()) for point in starting_points(10, grid | {"sigma": [None, 1.0]})]
+    assert found == [plain, *((*point, None) for point in learnt)]
+    assert [p["mu2"] for p in starting_points(40, grid)] == [1e-3, 0.3, 0.1]
+    assert len(starting_points(10, grid | {"mu2": [1.0], "mu3": [1.0]})) == 1
+    model = NSSECV(n_components=9, mu2=grid["mu2"], mu3=grid["mu3"], n_splits=3, n_rounds=1).fit(X, y)
+    assert [tuple(trial.values()) for trial in model.cv_results_["params"][:4]] == found
+    expected = NSSE(**model.best_params_).fit(X, y)
+    np.testing.assert_allclose(model.transform(new), expected.transform(new), atol=1e-6)
+    close = NSSE(9, mu2=1e-4, sigma=1.0).fit(X, y)
+    nearest = [
+        knn(m.embedding_, 1, queries=m.transform(new))[1][:, 0]
+        for m in (close, SupervisedLaplacianEigenmaps(extension=RBF(scale=1.0)).fit(X, y))
+    ]
+    assert np.mean(y[nearest[0]] == y[nearest[1]]) > 0.99
+
+
+def test_widths_to_choose_from(digits):
+    X, y, _, _ = digits
+    one = {"n_components": 5, "mu2": 0.3, "mu3": 30.0, "n_splits": 2, "n_rounds": 1}
+    model = NSSECV(sigma=[0.5, None, 1.5], **one).fit(X, y)
+    tried = model.cv_results_["params"]
+    assert {trial["sigma"] for trial in tried} == {0.5, None, 1.5}
+    for trial, score in zip(tried, model.cv_results_["mean_test_score"], strict=True):
+        assert NSSECV(**one, sigma=trial["sigma"]).fit(X, y).best_score_ == score
+    # Where the weights are given, or how the width is learnt, it is learnt.
+    several = {"mu2": [0.1, 0.3], "mu3": [10.0, 30.0], "n_components": 5, "n_splits": 1, "n_rounds": 1}
+    for given in ({"sigma_init": 1.0}, {"sigma_grid": [0.5, 1.0]}, {"relative": False}, {"mu3": 30.0}, {"sigma": 0.7}):
+        assert "sigma" not in NSSECV(**several | given).fit(X, y).best_params_
+
+
+def test_validation_chooses_the_graph_too(digits):
+    X, y, _, _ = digits
+    one = {"n_components": 5, "mu2": 1e-3, "mu3": 30.0, "n_splits": 2, "n_rounds": 1}
+    model = NSSECV(n_neighbors=[2, None], beta=("mean", 20.0), **one).fit(X, y)
+    tried, scores = model.cv_results_["params"], model.cv_results_["mean_test_score"]
+    assert (tried[0]["n_neighbors"], tried[0]["beta"]) == (2, "mean")
+    assert {"n_neighbors", "beta"} <= set(model.best_params_)
+    for trial, score in zip(tried, scores, strict=True):
+        graph = {name: trial[name] for name in ("n_neighbors", "beta")}
+        alone = NSSECV(**graph, **one).fit(X, y)
+        assert alone.best_score_ == score
+        assert list(alone.best_params_) == ["mu1", "mu2", "mu3", "n_components"]
+    expected = NSSECV(**one, **{name: model.best_params_[name] for name in ("n_neighbors", "beta")}).fit(X, y)
+    np.testing.assert_array_equal(model.embedding_, expected.embedding_)
 
 
 def test_validation_errors_are_those_of_plain_fits(digits):

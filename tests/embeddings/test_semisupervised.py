@@ -498,6 +498,28 @@ def test_search_is_the_loop_of_fits(rows, kernel, target, capsys):
     np.testing.assert_array_equal(search.embedding_, again.embedding_)
 
 
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_search_chooses_the_graph_too(rows, kernel):
+    X, y, new = rows
+    options = {"lam": (30.0, 1e3), "mu": (1e-6, 1.0), "gamma": (1e-3, 1e3), "kernel": kernel, "sigma": (2.0, 3.0)}
+    options |= {"cv": 2, "n_repeats": 1}
+    search = ElasticEmbeddingCV(n_neighbors=[3, 9], beta=("local", "mean"), **options).fit(X, y)
+    results = search.cv_results_
+    for k, beta in product((3, 9), ("local", "mean")):
+        alone = ElasticEmbeddingCV(n_neighbors=k, beta=beta, **options).fit(X, y)
+        own = (results["n_neighbors"] == k) & (results["beta"] == beta)
+        for name, values in alone.cv_results_.items():
+            order = [np.lexsort([r[n] for n in ("lam", "mu", "gamma", "sigma")]) for r in (results, alone.cv_results_)]
+            order[0] = order[0][own[order[0]]]
+            np.testing.assert_array_equal(results[name][order[0]], values[order[1]])
+        assert not {"n_neighbors", "beta"} & {*alone.best_params_, *alone.cv_results_}
+    assert search.best_score_ == results["score"].max()
+    assert {"n_neighbors", "beta"} <= set(search.best_params_)
+    again = ElasticEmbedding(kernel=kernel, **search.best_params_).fit(X, y)
+    np.testing.assert_array_equal(search.transform(new), again.transform(new))
+
+
 def test_search_at_the_upper_end(rng):
     # Beyond the first p + 1 columns the labelled rows' own problem is singular to rounding there, FME's is not.
     truth = np.repeat(np.arange(4), 15)
@@ -560,6 +582,9 @@ def test_kernel_widths_of_the_search(rows):
         ({"n_repeats": 0}, "n_repeats must be an integer of at least 1"),
         ({"target": "both"}, "target must be 'transform' or 'embedding'"),
         ({"n_components": 10}, "n_components must be an integer from 1 to 9"),
+        ({"n_neighbors": []}, "n_neighbors must hold at least one candidate"),
+        ({"n_neighbors": [3, 0]}, "n_neighbors must be an integer of at least 1"),
+        ({"beta": ("local", -1.0)}, "beta must be"),
     ],
 )
 def test_bad_searches(rows, parameters, message):

@@ -36,8 +36,10 @@ def test_bounds_are_below_the_cost_and_reach_it(problem, rng):
     interpolator = interpolation.Interpolator(X)
     distinct = len(interpolator.roots)
     for width in WIDTHS:
-        coef = interpolator.coefficients(width, Y)
-        assert_allclose(interpolator.cost(0.3, 2.0, width, coef), cost(width), rtol=1e-8)
+        step = interpolation.Step(np.zeros(Y.shape[1]), np.empty(Y.shape), Y, {})
+        step.keep(width, interpolator.coefficients(width, Y))
+        assert_allclose(step.cost(0.3, 2.0, width), cost(width), rtol=1e-8)
+        assert_allclose(step.first(2).cost(0.3, 0.0, width), 0.3 * step.energies[width][:2].sum())
         own = interpolator.direction(width, Y)
         for directions in (rng.standard_normal((distinct, 6)), Y[interpolator.unique], np.ones((distinct, 3))):
             assert interpolator.cost_bound(0.3, 2.0, width, Y, directions) <= cost(width)
@@ -66,8 +68,9 @@ def test_eigenvectors_give_their_direction_without_a_factor(copies, rng):
     A = rng.standard_normal((len(X), len(X)))
     interpolator = interpolation.Interpolator(X)
     problem = interpolation.SmoothProblem(interpolator, A + A.T, floor=None, drop_constant=False)
-    values, coef, Y = problem.embed(0.3, 0.8, 4, problem.start)
-    assert_allclose(problem.direction(0.3, values, Y), interpolator.direction(0.8, Y, coef), rtol=1e-5, atol=1e-5)
+    step = problem.embed(0.3, 0.8, 4, problem.start)
+    expected = interpolator.direction(0.8, step.Y, step.coef)
+    assert_allclose(problem.direction(0.3, step.values, step.Y), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -81,7 +84,31 @@ def test_the_best_width_is_that_of_trying_all(problem, monkeypatch, threads):
             interpolator = interpolation.Interpolator(X)
             coef = interpolator.coefficients(sigma, Y)
             for _ in range(2):  # the second time some factors are at hand, and the memory of others is used again
-                width, found = interpolation.best_width(interpolator, 0.3, mu3, Y, coef, sigma, grid)
+                step = interpolation.Step(np.zeros(Y.shape[1]), coef, Y, {})
+                width, found = interpolation.best_width(interpolator, 0.3, mu3, step, sigma, grid)
+                again = interpolation.best_width(interpolator, 0.3, mu3, step, sigma, grid)  # costs are at hand
+                assert again == (width, found)
                 costs = [cost(s, mu3=mu3) for s in (sigma, *grid)]
                 assert width == (sigma, *grid)[int(np.argmin(costs))]
                 assert_allclose(found, min(costs), rtol=1e-8)
+
+
+def test_embeddings_of_a_width_serve_again(rng):
+    """Fewer columns are the first ones of more, and no weight of the width changes them."""
+    from manifast._labels import Labels
+    from manifast._rows import Rows
+    from manifast.objectives import Supervised
+
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 4
+    rows, labels = Rows(X, 0), Labels(np.arange(4), y)
+    objective = Supervised().build(rows, labels, 3)
+    problem = interpolation.Interpolator(X).problem(objective)
+    more = problem.embed(0.3, 1.0, 5, problem.start)
+    fewer = problem.embed(0.3, 1.0, 3, problem.start)
+    assert np.shares_memory(fewer.coef, more.coef)
+    alone = interpolation.Interpolator(X).problem(objective).embed(0.3, 1.0, 3, problem.start)
+    assert_allclose(fewer.values, alone.values, rtol=1e-9)
+    for ours, theirs in ((fewer.Y, alone.Y), (fewer.coef, alone.coef)):
+        signs = np.sign(np.sum(ours * theirs, axis=0))
+        assert_allclose(ours * signs, theirs, atol=1e-7 * np.abs(theirs).max())
+    assert problem.embed(0.3, 1.1, 3, problem.start).values[0] != fewer.values[0]

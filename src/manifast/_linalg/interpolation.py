@@ -139,10 +139,6 @@ class Interpolator:
         self._keep_probe(sigma, inner, coef)
         return inner
 
-    def cost(self, mu2: float, mu3: float, sigma: float, coef: Array | None) -> float:
-        """The part of (10) that σ changes, of C = Ψ^-1 Y: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
-        return np.inf if coef is None else float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
-
     def factor(self, widths: Sequence[float]) -> None:
         """Have the factors of these widths at hand, as far as they are kept."""
         wanted = [sigma for sigma in widths if sigma not in self._factors]
@@ -194,6 +190,7 @@ class SmoothProblem:
         self._floor = -size if floor is None else floor
         self._far = _FAR * size / interpolator.n if drop_constant else 0.0
         self._products: dict[tuple[float, bool], Array] = {}
+        self._steps: dict[tuple[float, float], Step] = {}
 
     @property
     def start(self) -> Array:
@@ -205,11 +202,19 @@ class SmoothProblem:
         image: Array = np.asarray(self._A @ block)
         return image + self._far * block.sum(axis=0) if self._far else image
 
-    def embed(self, mu2: float, sigma: float, d: int, start: Array) -> tuple[Array, Array, Array]:
-        """Step 4 of Algorithm 1: eigenvalues, coefficients and Y of the smallest eigenvectors of (12)."""
+    def embed(self, mu2: float, sigma: float, d: int, start: Array) -> Step:
+        """Step 4 of Algorithm 1: the smallest eigenvectors of (12). μ3 does not change them, d only their number."""
+        known = self._steps.get((mu2, sigma))
+        if known is not None and len(known.values) >= d:
+            return known.first(d)
         self.interpolator.make_room()
         psi = self.interpolator.kernel(sigma)
-        return smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start)
+        found = Step(
+            *smallest_coefficients(self.apply, psi, mu2, d, product=self._product(psi, sigma, d), start=start), {}
+        )
+        if self.interpolator.keep > 1 and len(self._steps) < _KEPT_BYTES // (16 * self.interpolator.n * d):
+            self._steps[mu2, sigma] = found
+        return found
 
     def direction(self, mu2: float, values: Array, Y: Array) -> Array:
         """Ψ^-2 Y of eigenvectors, repeated rows counted once, without a factor: (12) is μ2 Ψ^-2 Y = YΛ - AY."""
@@ -248,6 +253,31 @@ def _gaussian(squares: Array, sigma: float) -> Array:
 
 
 @dataclass(frozen=True)
+class Step:
+    """An embedding of one width, its eigenvalues and coefficients, and |Ψ^-1 y|² of its columns for other widths."""
+
+    values: Array
+    coef: Array
+    Y: Array
+    energies: dict[float, Array]
+
+    def first(self, d: int) -> Step:
+        """The first d columns; what is found out about these alone stays with them."""
+        if d == len(self.values):
+            return self
+        known = {width: energy[:d] for width, energy in self.energies.items()}
+        return Step(self.values[:d], self.coef[:, :d], np.ascontiguousarray(self.Y[:, :d]), known)
+
+    def keep(self, width: float, coef: Array | None) -> None:
+        """What the coefficients Ψ^-1 Y of a width say; None: Ψ has no factor, and the width no finite cost."""
+        self.energies[width] = np.full(len(self.values), np.inf) if coef is None else np.square(coef).sum(axis=0)
+
+    def cost(self, mu2: float, mu3: float, width: float) -> float:
+        """The part of (10) that σ changes, for this Y: μ2 tr(Y'Ψ^-2 Y) + μ3/σ² (13)."""
+        return float(mu2 * self.energies[width].sum() + mu3 / width**2)
+
+
+@dataclass(frozen=True)
 class Fit:
     """What Algorithm 1 ends with: Y and C belong to sigma."""
 
@@ -281,24 +311,24 @@ def alternate(
     objectives: list[float] = []
     sigmas = [sigma]
     leap: tuple[float, float] | None = None  # the plain step, and what it reaches at least
-    values, coef, Y = problem.embed(mu2, sigma, d, start)
+    found = problem.embed(mu2, sigma, d, start)
     settled = candidates is None
     steps = Steps("steps of the width", max_iter + 1)
     for step in range(max_iter + 1):
-        objective = float(values.sum() + mu3 / sigma**2)
+        objective = float(found.values.sum() + mu3 / sigma**2)
         if leap is not None and objective > leap[1]:
             sigma = sigmas[-1] = leap[0]
-            values, coef, Y = problem.embed(mu2, sigma, d, start)
-            objective = float(values.sum() + mu3 / sigma**2)
+            found = problem.embed(mu2, sigma, d, start)
+            objective = float(found.values.sum() + mu3 / sigma**2)
         objectives.append(objective)
         if details():
             log(f"step {step}, sigma {sigma:.4g}, objective {objective:.8g}")
         settled |= steps.done()
         if settled or candidates is None or step == max_iter:
             break
-        now = float(mu2 * np.square(coef).sum() + mu3 / sigma**2)
-        ahead = problem.direction(mu2, values, Y)
-        best, cost = best_width(problem.interpolator, mu2, mu3, Y, coef, sigma, candidates, ahead)
+        now = float(mu2 * np.square(found.coef).sum() + mu3 / sigma**2)
+        ahead = problem.direction(mu2, found.values, found.Y)
+        best, cost = best_width(problem.interpolator, mu2, mu3, found, sigma, candidates, ahead)
         settled = abs(best - sigma) <= (0.0 if len(candidates) else tol) * sigma
         if settled:
             break
@@ -307,21 +337,21 @@ def alternate(
             ratio = np.log(best / sigma) / np.log(sigma / sigmas[-2])
             if 0.2 < ratio < 0.95:
                 leap, target = (best, objective - now + cost), sigma * (best / sigma) ** float(1 / (1 - ratio))
-        sigma, start = target, np.hstack([Y, problem.start])
+        sigma, start = target, np.hstack([found.Y, problem.start])
         sigmas.append(sigma)
-        values, coef, Y = problem.embed(mu2, sigma, d, start)
+        found = problem.embed(mu2, sigma, d, start)
     steps.close()
-    image = fix_signs(Y)
-    turned = np.where(np.einsum("ij,ij->j", image, Y) < 0, -1.0, 1.0)
-    return Fit(values, image, problem.interpolator.spread(coef) * turned, sigma, objectives, sigmas, settled)
+    image = fix_signs(found.Y)
+    turned = np.where(np.einsum("ij,ij->j", image, found.Y) < 0, -1.0, 1.0)
+    coef = problem.interpolator.spread(found.coef) * turned
+    return Fit(found.values, image, coef, sigma, objectives, sigmas, settled)
 
 
 def best_width(
     interpolator: Interpolator,
     mu2: float,
     mu3: float,
-    Y: Array,
-    coef: Array,
+    found: Step,
     sigma: float,
     candidates: Array,
     direction: Array | None = None,
@@ -332,21 +362,26 @@ def best_width(
     these are above the best cost: the result is that of trying all. `direction` is about Ψ^-2 Y of the current width,
     if it is known. Without candidates a coarse grid brackets the minimum, and a search inside refines it.
     """
-    coefficients: dict[float, Array | None] = {sigma: coef}
-    costs = {sigma: interpolator.cost(mu2, mu3, sigma, coef)}
+    Y = found.Y
+    coefficients: dict[float, Array | None] = {sigma: found.coef}
+    found.keep(sigma, found.coef)
+    costs = {sigma: found.cost(mu2, mu3, sigma)}
 
     def cost(width: float) -> float:
         if width not in costs:
-            coefficients[width] = interpolator.coefficients(width, Y)
-            costs[width] = interpolator.cost(mu2, mu3, width, coefficients[width])
+            if width not in found.energies:
+                coefficients[width] = interpolator.coefficients(width, Y)
+                found.keep(width, coefficients[width])
+            costs[width] = found.cost(mu2, mu3, width)
         return costs[width]
 
     def best() -> float:
         return min(costs, key=lambda width: (costs[width], width))
 
     grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
-    for width in filter(interpolator.factored, grid):
-        cost(width)
+    for width in grid:
+        if width in found.energies or interpolator.factored(width):
+            cost(width)
     least = min(costs.values())
     others = [width for width in grid if width not in costs and interpolator.known_bound(mu2, mu3, width, Y) <= least]
     directions: dict[float, Array] = {}  # Ψ^-2 Y of the widths that have been tried
@@ -365,13 +400,13 @@ def best_width(
             few = width > sigma and width not in used
             return interpolator.cost_bound(mu2, mu3, width, Y, directions[sigma] if few else every)
 
-        found = dense.side_by_side(bound, open_widths, 2.0 * len(Y) ** 2 * every.shape[1])
+        lower = dense.side_by_side(bound, open_widths, 2.0 * len(Y) ** 2 * every.shape[1])
         used.update((width, len(directions) if width in used or width < sigma else 0) for width in open_widths)
-        known.update(zip(open_widths, found, strict=True))
+        known.update(zip(open_widths, lower, strict=True))
         return {width: known[width] for width in widths}
 
     if others:
-        directions[sigma] = interpolator.direction(sigma, Y, coef) if direction is None else direction
+        directions[sigma] = interpolator.direction(sigma, Y, found.coef) if direction is None else direction
     lowest_costs = bounds(others) if others else {}
     together = available_threads() if interpolator.keep > 1 else 1  # factors of the next ones are made side by side
     while lowest_costs:

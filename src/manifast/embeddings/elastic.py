@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg as la
 
 from manifast import objectives
-from manifast._choices import central_best, check_grid, hide_labels
+from manifast._choices import central_best, check_grid, graph_choices, hide_labels
 from manifast._labels import Labels
 from manifast._linalg.condensed import Condensed, by_product, mean_degree, regressions_on, shifted, unit
 from manifast._progress import Progress, Steps, stage, stages
@@ -201,7 +201,7 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
     The objective is that of `ElasticEmbedding` (SEE eqs. 10 to 15). In turn a part of the labels is hidden, and found
     again by the nearest of the other labelled rows in the embedding. For one regression, γ and μ, all splits and all λ
     are problems of the labelled rows alone, which cost next to nothing; linear maps share the factorisation also
-    between regressions of the same μγ.
+    between regressions of the same μγ, and graphs share those of the rows.
 
     Rows that are -1, NaN, None or pandas' NA in y have no label.
 
@@ -224,7 +224,9 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         Whether hidden rows are looked for where the map takes them, as for new rows, or where `embedding_` has them.
     random_state : int, default 0
         Of the splits.
-    n_neighbors, graph, beta, degree, coef0, connect, neighbors
+    n_neighbors, beta
+        As in `ElasticEmbedding`, or sequences of such values: then the graph is chosen, too.
+    graph, degree, coef0, connect, neighbors
         As in `ElasticEmbedding`.
     verbose : bool or int, default False
         1 says on stderr how many choices of weights were tried, and the times; 2 also what the solvers do.
@@ -232,18 +234,20 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
     Attributes
     ----------
     best_params_ : dict
-        lam, mu, gamma, n_components, and sigma for a Gaussian kernel: what to give to an `ElasticEmbedding`.
+        lam, mu, gamma, n_components, sigma for a Gaussian kernel, and what was chosen of the graph: what to give to an
+        `ElasticEmbedding`.
     best_score_ : float
         Share of hidden labels that were found again.
     cv_results_ : dict of arrays
-        One entry per choice of weights: lam, mu, gamma, sigma, n_components (the best for these weights) and score.
+        One entry per choice of weights: lam, mu, gamma, sigma, n_components (the best for these weights), score, and
+        what was chosen of the graph.
     embedding_, eigenvalues_, coef_, intercept_, dual_coef_, classes_
         Of the elastic embedding with the best parameters and all labels.
 
     Notes
     -----
-    Cost: `fit` takes one system of all rows for every pair of μ and γ (and width), as in `ElasticEmbedding`, and O(l³)
-    per split and λ for l labelled rows.
+    Cost: `fit` takes one system of all rows for every pair of μ and γ (and width, and graph), as in
+    `ElasticEmbedding`, and O(l³) per split and λ for l labelled rows.
 
     Examples
     --------
@@ -272,7 +276,7 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         n_repeats: int = 5,
         target: str = "transform",
         random_state: int = 0,
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         graph: Any = "heat",
         beta: Any = None,
         degree: int = 3,
@@ -307,44 +311,51 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         lams, mus, gammas = (check_grid(getattr(self, name), name) for name in ("lam", "mu", "gamma"))
         if self.target not in ("transform", "embedding"):
             raise ValueError(f"target must be 'transform' or 'embedding'. Got {self.target!r} instead.")
+        graphs = graph_choices(self.n_neighbors, self.beta)
         rows = Rows(X, self._exponent, self.kernel == "precomputed")
         self._regression(1.0, 1.0, **({} if self.kernel is None else {"sigma": None})).check(rows)
-        builder = self._objective()
-        d = self._dimensions(builder, rows, y)
-        builder.check(rows, y, d)
+        builders = [self._objective().set_params(**graph) for graph in graphs]
+        d = self._dimensions(builders[0], rows, y)
+        for builder in builders:
+            builder.check(rows, y, d)
         splits = self._splits(y)
         kernels = self._kernels(rows)
-        L = builder.laplacian(rows)
+        laplacians = [builder.laplacian(rows) for builder in (builders if splits else builders[:1])]
         if not splits:
             warn(
                 "no class has two labelled rows, so that none can be hidden to validate on: the default weights of "
                 "ElasticEmbedding are taken. Label a second row of some classes to choose weights."
             )
-            lam, mu, gamma, at, self.best_score_ = *_DEFAULTS, 0, np.nan
+            lam, mu, gamma, at, which, self.best_score_ = *_DEFAULTS, 0, 0, np.nan
             self.cv_results_ = {}
         else:
             dimensions = splits[0].dimensions
+            count = len(graphs) * len(kernels) * len(mus) * len(gammas) * len(lams)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # about weights that are not chosen in the end
-                with stage(f"validation of {len(kernels) * len(mus) * len(gammas) * len(lams)} choices of weights"):
-                    tried = list(self._tried(rows, y, L, kernels, splits, lams, mus, gammas))
-            places = np.array([[lams.index(e[0]), mus.index(e[1]), gammas.index(e[2]), e[3]] for e in tried])
-            middle = central_best(places, np.array([entry[-1] for entry in tried]))
-            lam, mu, gamma, at, best, self.best_score_ = tried[middle]
-            names = ("lam", "mu", "gamma", "sigma", "n_components", "score")
+                with stage(f"validation of {count} choices of weights"):
+                    tried = list(self._tried(rows, y, laplacians, kernels, splits, lams, mus, gammas))
+            grids = [list(dict.fromkeys(graph[name] for graph in graphs)) for name in graphs[0]]
+            steps = [[grid.index(v) for grid, v in zip(grids, graph.values(), strict=True)] for graph in graphs]
+            places = [[lams.index(e[0]), mus.index(e[1]), gammas.index(e[2]), e[3], *steps[e[4]]] for e in tried]
+            middle = central_best(np.array(places), np.array([entry[-1] for entry in tried]))
+            lam, mu, gamma, at, which, best, self.best_score_ = tried[middle]
+            names = ("lam", "mu", "gamma", "sigma", "graph", "n_components", "score")
             columns = (np.array(column) for column in zip(*tried, strict=True))
             self.cv_results_ = dict(zip(names, columns, strict=True))
             widths = np.array([np.nan if sigma is None else np.ldexp(sigma, self._exponent) for sigma in kernels])
             self.cv_results_["sigma"] = widths[self.cv_results_["sigma"]]
+            of_graph = self.cv_results_.pop("graph")
+            self.cv_results_ |= {name: np.array([graphs[i][name] for i in of_graph]) for name in graphs[0]}
             if self.n_components is None and best != dimensions[-1]:
                 d = best
-        self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d}
+        self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d} | graphs[which]
         sigma = kernels[at]
         if sigma is not None:
             self.best_params_["sigma"] = float(np.ldexp(sigma, self._exponent))
-        objective = builder.set_params(lam=lam).assemble(y, rows.n, L)
+        objective = builders[which].set_params(lam=lam).assemble(y, rows.n, laplacians[which])
         solution = embed(objective, self._prepared(rows, kernels[at], mu, gamma), d)
-        self._keep(rows, builder, objective, solution)
+        self._keep(rows, builders[which], objective, solution)
 
     def _prepared(self, rows: Rows, sigma: float | None, mu: float, gamma: float) -> Any:
         """The smoother for rows that are scaled already, and so is the width."""
@@ -352,19 +363,19 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         return self._regression(mu, gamma, **({} if self.kernel is None else {"sigma": None} | width)).prepare(rows)
 
     def _tried(
-        self, rows: Rows, y: Labels, L: Any, kernels: Any, splits: list[_Split], lams: Any, mus: Any, gammas: Any
-    ) -> Iterator[tuple[float, float, float, int, int, float]]:
-        """λ, μ, γ, the number of the kernel, the best dimensions for these and their score."""
+        self, rows: Rows, y: Labels, graphs: Any, kernels: Any, splits: list[_Split], lams: Any, mus: Any, gammas: Any
+    ) -> Iterator[tuple[float, float, float, int, int, int, float]]:
+        """λ, μ, γ, the numbers of the kernel and of the graph, the best dimensions for these and their score."""
         dimensions, hidden = splits[0].dimensions, sum(split.count for split in splits)
         done, top = 0, 0.0
-        total = len(kernels) * len(mus) * len(gammas) * len(lams)
+        total = len(graphs) * len(kernels) * len(mus) * len(gammas) * len(lams)
         report, steps = Progress("choices of weights", total), Steps("choices of weights", total)
         for at, kernel in enumerate(kernels):
-            for mu, gamma, problem in self._regressions(rows, y, L, kernel, mus, gammas):
+            for mu, gamma, which, problem in self._regressions(rows, y, graphs, kernel, mus, gammas):
                 curves = np.sum([split.found(problem, lams) for split in splits], axis=0) / hidden
                 for lam, curve in zip(lams, curves, strict=True):
                     best = int(np.argmax(curve))
-                    yield lam, mu, gamma, at, int(dimensions[best]), float(curve[best])
+                    yield lam, mu, gamma, at, which, int(dimensions[best]), float(curve[best])
                 done, top = done + len(lams), max(top, float(curves.max()))
                 if stages():
                     report(done, f", best score {top:.4f}")
@@ -394,36 +405,41 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
         return [_Split(codes, known, hidden, dimensions, self.target == "transform") for known, hidden in pairs]
 
     def _regressions(
-        self, data: Rows, labels: Labels, L: Any, sigma: float | None, mus: list[float], gammas: list[float]
-    ) -> Iterator[tuple[float, float, Reduced]]:
-        """Every μ and γ with the problem reduced to the labelled rows."""
+        self, data: Rows, labels: Labels, graphs: list[Any], sigma: float | None, mus: list[float], gammas: list[float]
+    ) -> Iterator[tuple[float, float, int, Reduced]]:
+        """Every μ, γ and number of a graph with the problem reduced to the labelled rows."""
         rows = labels.labelled
         M, D = margins(labels.codes[rows], labels.count)
-        near = mean_degree(L)
+        degrees = [mean_degree(L) for L in graphs]
 
-        def reduced(shift: float, weight: float, smoothers: list[Any]) -> list[Reduced]:
+        def reduced(L: Any, shift: float, weight: float, smoothers: list[Any]) -> list[Reduced]:
             parts = regressions_on(shifted(L, rows, D, shift), rows, weight, smoothers)
             return [Reduced(block, image, shift, D) for block, image in parts]
 
-        def both(weight: float, smoothers: list[Any]) -> list[Reduced]:
-            problems = reduced(near, weight, smoothers)
+        def both(which: int, weight: float, smoothers: list[Any]) -> list[Reduced]:
+            L, near = graphs[which], degrees[which]
+            problems = reduced(L, near, weight, smoothers)
             shifts = [Condensed(problem.block, M, D, near).far_shift() for problem in problems]
             far = max((shift for shift in shifts if shift is not None), default=None)
             if far is None:
                 return problems
-            others = reduced(far, weight, smoothers)
+            others = reduced(L, far, weight, smoothers)
             return [replace(problem, far=other) for problem, other in zip(problems, others, strict=True)]
 
+        # What a smoother has factored of the rows does not depend on the graph.
         if self.kernel is None:
             smoother = self._prepared(data, None, 1.0, 1.0).regression
             for weight, pairs in by_product(mus, gammas):
-                problems = both(weight, [smoother.with_ridge(data.squared(1.0 / gamma)) for _, gamma in pairs])
-                yield from ((mu, gamma, problem) for (mu, gamma), problem in zip(pairs, problems, strict=True))
+                ridged = [smoother.with_ridge(data.squared(1.0 / gamma)) for _, gamma in pairs]
+                for which in range(len(graphs)):
+                    problems = both(which, weight, ridged)
+                    yield from ((mu, gamma, which, one) for (mu, gamma), one in zip(pairs, problems, strict=True))
             return
         for gamma in gammas:
             smoother = self._prepared(data, sigma, 1.0, gamma).regression
-            for mu in mus:
-                yield mu, gamma, both(mu * gamma, [smoother])[0]
+            for which in range(len(graphs)):
+                for mu in mus:
+                    yield mu, gamma, which, both(which, mu * gamma, [smoother])[0]
 
 
 @dataclass(frozen=True)

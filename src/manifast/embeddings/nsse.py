@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from manifast import objectives
-from manifast._choices import warn_of_edges
+from manifast._choices import graph_choices, listed, warn_of_edges
 from manifast._labels import Labels
 from manifast._linalg.interpolation import Interpolator
 from manifast._linalg.memory import LANDMARKS, check_room
@@ -34,6 +34,8 @@ _SHARED = tuple(np.geomspace(0.3, 6.0, 24))  # widths that all candidates of a v
 _FEW_CLASSES = 20
 _DIMENSIONS = 10  # by default at most, of few classes
 _WEIGHTS = (0.3, 30.0), (0.001, 100.0)  # mu2 and mu3 of few and of many classes
+_NARROW = 0.1, 3.0  # mu2 and mu3 of another start of a validation, which lead to widths below a median
+_PLAIN = 1e-4, 1.0  # mu2 and width of a start that is close to SupervisedLaplacianEigenmaps
 _CLEAR = 0.5  # validation errors that a choice must save to be taken, in roots of the errors of both
 _STARTS = 1.5, 0.5  # medians from which a validated fit learns the width
 
@@ -181,19 +183,21 @@ class NSSE(FollowedFit, ClassMetric, Composed, SupervisedEmbedding):
 class NSSECV(NSSE):
     """NSSE with its weights and dimension chosen by validation, one after the other as in the paper.
 
-    From the defaults of `NSSE` on, mu1, mu2, mu3 and n_components take turns: each gets the candidate with the smallest
-    1-NN error on held-out parts of the training set, the others as they are, if it saves more errors than half of what
-    chance explains. Distances, graphs and factors of a part serve
-    all candidates. The chosen values are then fitted to all rows. As Algorithm 1 may stay at a poor width, every fit
-    learns it from two starts, and the smaller objective (10) is kept.
+    It starts from what is close to `SupervisedLaplacianEigenmaps`, a small mu2 and a width of one median, or from a
+    point that is clearly better: what `NSSE` takes for few classes or for many, or weights that lead to narrow kernels.
+    From there on mu1, mu2, mu3, n_components and sigma take turns: each gets the candidate with the smallest 1-NN error
+    on held-out parts of the training set, the others as they are. Clearly better is what saves more errors than half of
+    what chance explains. Distances, graphs, factors and embeddings of a part serve all candidates that share them. The
+    chosen values are then fitted to all rows. As Algorithm 1 may stay at a poor width, every fit learns it from two
+    starts, and the smaller objective (10) is kept.
 
     Parameters
     ----------
     n_components : int, sequence of ints or None, default None
         Candidates; None is about a third, a half, two thirds and all of the number of classes less one.
     mu1, mu2, mu3 : float or sequence of floats
-        Candidates, by default (1.0,), (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1, 3, 10) and (10, 30, 100, 300, 1000). The choice
-        starts from those nearest to the defaults of `NSSE`. A warning says where the best one is at the edge of its
+        Candidates, by default (1.0,), (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1, 3, 10) and (1, 3, 10, 30, 100, 300, 1000). The
+        choice starts from those nearest to the points above. A warning says where the best one is at the edge of its
         candidates.
     n_splits : int, default 5
         Random splits of the training set.
@@ -204,7 +208,12 @@ class NSSECV(NSSE):
     sigma_grid : sequence of floats or None, default None
         Candidates for the width in the splits, in medians or absolute as `relative` says; None is 24 from 0.3 to 6
         medians. The final fit brackets and refines the width unless a grid is given.
-    sigma, sigma_init, relative, n_neighbors, beta, metric, max_iter, tol
+    sigma : float, sequence or None, default None
+        Candidates for the width, None among them for a learnt one. None alone is (None, 1.0) where mu2 and mu3 have
+        several candidates, widths are relative, and neither `sigma_init` nor `sigma_grid` is given; else a learnt one.
+    n_neighbors, beta
+        As in `NSSE`, or sequences of such values: then they take turns, too, from the first of each on.
+    sigma_init, relative, metric, max_iter, tol
         As in `NSSE`.
     random_state : int, default 0
         Of the splits.
@@ -214,6 +223,8 @@ class NSSECV(NSSE):
     Attributes
     ----------
     best_params_ : dict
+        mu1, mu2, mu3, n_components, and sigma and what was chosen of the graph where they have several candidates: what
+        to give to an `NSSE`.
     best_score_ : float
         Mean accuracy on the held-out rows.
     cv_results_ : dict
@@ -241,15 +252,15 @@ class NSSECV(NSSE):
         *,
         mu1: Any = (1.0,),
         mu2: Any = (1e-4, 1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0),
-        mu3: Any = (10.0, 30.0, 100.0, 300.0, 1000.0),
+        mu3: Any = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
         n_splits: int = 5,
         validation_size: float = 0.3,
         n_rounds: int = 2,
-        sigma: float | None = None,
+        sigma: Any = None,
         sigma_grid: Any = None,
         sigma_init: float | None = None,
         relative: bool = True,
-        n_neighbors: int | None = None,
+        n_neighbors: Any = None,
         beta: Any = "mean",
         metric: str = "euclidean",
         max_iter: int = 20,
@@ -278,8 +289,6 @@ class NSSECV(NSSE):
 
     def _embed(self, X: Array, y: Labels) -> None:
         candidates = self._candidates(y)
-        if self.n_neighbors is not None:
-            as_count(self.n_neighbors, "n_neighbors")
         check_room(X.shape[0], 4, LANDMARKS)
         rows = Rows(X, self._row_exponent)
         plain = self.__dict__.pop("_unwhitened")
@@ -288,30 +297,43 @@ class NSSECV(NSSE):
         for d in candidates["n_components"]:
             why = ", the number of different rows in the smallest training part"
             as_count(d, "n_components", maximum=most, why=why)
-        chosen = {name: nearest_to(own, candidates[name]) for name, own in defaults_for(y.count).items()}
         errors: dict[tuple[Any, ...], Array] = {}
         rounds = as_count(self.n_rounds, "n_rounds")
         open_names = [name for name in candidates if len(candidates[name]) > 1]
-        steps = Steps("choices of weights", rounds * sum(len(candidates[name]) for name in open_names))
-        stop = False
-        for _ in range(rounds):
-            for name in open_names if not stop else ():
-                trials = [chosen | {name: value} for value in candidates[name]]
-                for trial in trials:
-                    key = tuple(trial.values())
-                    if key not in errors:
-                        errors[key] = np.array([split.error(self._model(trial)) for split in splits])
-                        if self.verbose:
-                            log(f"{trial}: error {errors[key].mean():.4f}")
-                    stop = steps.done() or stop
-                best = min(trials, key=lambda trial: float(errors[tuple(trial.values())].mean()))
-                if clearly_fewer(errors[tuple(best.values())], errors[tuple(chosen.values())], splits):
-                    chosen = best
+        starts = starting_points(y.count, candidates)
+        first = len(starts) if len(starts) > 1 else 0
+        steps = Steps("choices of weights", first + rounds * sum(len(candidates[name]) for name in open_names))
+
+        def best_of(trials: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+            """The first of those with the fewest errors, and whether the search is to end here."""
+            tried, stop = [], False
+            for trial in trials:
+                key = tuple(trial.values())
+                if key not in errors:
+                    errors[key] = np.array([split.error(self._model(trial)) for split in splits])
+                    if self.verbose:
+                        log(f"{trial}: error {errors[key].mean():.4f}")
+                tried.append(trial)
+                stop = steps.done()
+                if stop:
+                    break
+            return min(tried, key=lambda trial: float(errors[tuple(trial.values())].mean())), stop
+
+        chosen = starts[0]
+        for name in ([""] if first else []) + rounds * open_names:  # the starts, then every parameter in turn
+            trials = [chosen | {name: value} for value in candidates[name]] if name else starts
+            best, stop = best_of(trials)
+            before = errors.get(tuple(chosen.values()))
+            if before is None or clearly_fewer(errors[tuple(best.values())], before, splits):
+                chosen = best
+            if stop:
+                break
         steps.close()
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
         means = {key: float(found.mean()) for key, found in errors.items()}
-        warn_of_edges(("mu1", "mu2", "mu3"), candidates, chosen, means)
+        learnt = chosen.get("sigma") is None  # of a given width the smallest mu2 is no edge: below it nothing changes
+        warn_of_edges(("mu1", "mu2", "mu3") if learnt else ("mu1",), candidates, chosen, means)
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())
         self.cv_results_ = {
             "params": [dict(zip(candidates, key, strict=True)) for key in errors],
@@ -346,10 +368,24 @@ class NSSECV(NSSE):
         if dimensions is None:
             dimensions = sorted({max(1, round(share * most)) for share in (1 / 3, 1 / 2, 2 / 3, 1)})
         candidates["n_components"] = [as_count(d, "n_components") for d in np.ravel(dimensions).tolist()]
+        candidates |= self._widths(candidates)
+        graphs = graph_choices(self.n_neighbors, self.beta)
+        candidates |= {name: list(dict.fromkeys(graph[name] for graph in graphs)) for name in graphs[0]}
+        if "n_neighbors" not in candidates and self.n_neighbors is not None:
+            as_count(self.n_neighbors, "n_neighbors")
         for name, values in candidates.items():
             if not values:
                 raise ValueError(f"{name} must be a number or hold at least one candidate. Got none.")
         return candidates
+
+    def _widths(self, candidates: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """Candidates for the width, where there are several."""
+        given = listed(self.sigma, "sigma")
+        if given is not None:
+            return {"sigma": [None if width is None else as_positive(width, "sigma") for width in given]}
+        learnt = self.sigma_init is None and self.sigma_grid is None and self.relative
+        several = len(candidates["mu2"]) > 1 and len(candidates["mu3"]) > 1
+        return {"sigma": [None, _PLAIN[1]]} if self.sigma is None and learnt and several else {}
 
     def _splits(self, y: Labels) -> list[tuple[Array, Array]]:
         """Rows to learn from and rows to validate on."""
@@ -374,15 +410,30 @@ def default_dimensions(classes: int) -> int:
     return classes - 1 if classes > _FEW_CLASSES else min(classes - 1, _DIMENSIONS)
 
 
-def defaults_for(classes: int) -> dict[str, float]:
-    """What `NSSE` takes for so many classes."""
-    mu2, mu3 = _WEIGHTS[classes > _FEW_CLASSES]
-    return {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": default_dimensions(classes)}
+def starting_points(classes: int, candidates: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """The candidates nearest to supervised Laplacian eigenmaps if the width is one of them, to what `NSSE` takes for so
+    many classes, to what it takes for others, and to narrow kernels; of parameters without such a value the first.
+    """
+    few = classes <= _FEW_CLASSES
+    weights = [(_PLAIN[0], _WEIGHTS[not few][1])] if "sigma" in candidates else []
+    points: list[dict[str, Any]] = []
+    for mu2, mu3 in (*weights, _WEIGHTS[not few], _WEIGHTS[few], _NARROW):
+        d = min(classes - 1, _DIMENSIONS) if (mu2, mu3) == _WEIGHTS[0] else classes - 1
+        own = {"mu1": 1.0, "mu2": mu2, "mu3": mu3, "n_components": d, "sigma": _PLAIN[1] if mu2 == _PLAIN[0] else None}
+        point = {name: nearest_to(own.get(name), values) for name, values in candidates.items()}
+        if point not in points:
+            points.append(point)
+    return points
 
 
-def nearest_to(value: float, candidates: list[Any]) -> Any:
-    """The candidate of the nearest ratio, the first of several; 0 is the farthest."""
-    return min(candidates, key=lambda candidate: abs(np.log(candidate / value)) if candidate > 0 else np.inf)
+def nearest_to(value: float | None, candidates: list[Any]) -> Any:
+    """The candidate of the nearest ratio, the first of several, 0 the farthest; for None that is None or the first."""
+    if value is None:
+        return None if None in candidates else candidates[0]
+    numbers = [candidate for candidate in candidates if candidate is not None] or candidates
+    if numbers[0] is None:
+        return None
+    return min(numbers, key=lambda candidate: abs(np.log(candidate / value)) if candidate > 0 else np.inf)
 
 
 def clearly_fewer(new: Array, old: Array, splits: list[Split]) -> bool:
@@ -401,7 +452,7 @@ class Split:
     interpolator: Interpolator
     new: Array
     truth: Array
-    objectives: dict[float, objectives.Objective]  # of every mu1: graphs and products serve again
+    objectives: dict[tuple[Any, ...], objectives.Objective]  # of mu1 and graphs: these and products serve again
 
     @classmethod
     def of(cls, X: Array, exponent: int, y: Labels, part: Array, held: Array, within: bool) -> Split:
@@ -418,10 +469,13 @@ class Split:
         if model.sigma is None and model.sigma_grid is None:
             grid = np.array(_SHARED) if model.relative else np.array(_SHARED) * self.interpolator.median
             smoother.set_params(sigma_grid=grid * (1.0 if model.relative else 2.0**self.rows.exponent))
+            if self.interpolator.keep > 2 * len(grid):  # all of them will be wanted: bounds would only cost time
+                self.interpolator.factor((self.interpolator.median * np.array(_SHARED)).tolist())
         d = model._dimensions(builder, self.rows, self.labels)
-        if model.mu1 not in self.objectives:
-            self.objectives[model.mu1] = builder.build(self.rows, self.labels, d)
-        solution = from_two_starts(smoother, self.objectives[model.mu1], self.rows, self.interpolator, d)
+        graph = model.mu1, model.n_neighbors, model.beta
+        if graph not in self.objectives:
+            self.objectives[graph] = builder.build(self.rows, self.labels, d)
+        solution = from_two_starts(smoother, self.objectives[graph], self.rows, self.interpolator, d)
         assert solution.map is not None
         mapped = solution.map.predict(self.new.astype(np.float64))
         nearest = knn(np.ascontiguousarray(solution.Y), 1, queries=mapped)[1][:, 0]
