@@ -306,8 +306,9 @@ static void NAME(screen_self)(const REAL *columns, const REAL *norms, int64_t n,
                               NAME(screen_work) *w, mf_run *run)
 {
     int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    int64_t groups = threads == 1 ? 1 : 2 * threads, width = mf_round_up(mf_ceil_div(n, groups), MR * NR);
-#define GROUP_START(g) mf_min((g) * width, n)
+    int64_t groups = threads == 1 ? 1 : 2 * threads, unit = NR;
+    while (unit % MR) unit += NR; /* no panel of rows or columns has points of two groups */
+#define GROUP_START(g) mf_min(mf_ceil_div(n, unit) * (g) / groups * unit, n)
     for (int64_t g = thread; g < groups; g += threads)
         NAME(screen_pair)(columns, norms, n, p, GROUP_START(g), GROUP_START(g + 1), GROUP_START(g), GROUP_START(g + 1),
                           lists, w, run);
