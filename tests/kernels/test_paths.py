@@ -281,6 +281,19 @@ def test_landmark_map_rows_stand_alone(level, rng):
         same(landmark_map(distances[rows], neighbors[rows], g, *rest), out[rows])
 
 
+@pytest.mark.parametrize("kind", ["equal", "unreachable", "some unreachable", "one column"])
+def test_landmark_map_of_geodesics_that_order_nothing(level, rng, kind):
+    """Many points are worked on in an order that geodesics decide, and that no result depends on."""
+    distances, neighbors, g = ways(rng, 150, 3, 60, 1 if kind == "one column" else 90)
+    g[:] = {"equal": 0.0, "unreachable": np.inf}.get(kind, g)
+    if kind == "some unreachable":
+        g[::7] = np.inf
+    rest = rng.uniform(20, 40, g.shape[1]), rng.standard_normal((g.shape[1], 2)), rng.random(2)
+    out = landmark_map(distances, neighbors, g, *rest)
+    for row in range(0, 150, 11):
+        same(landmark_map(distances[[row]], neighbors[[row]], g, *rest), out[[row]])
+
+
 def test_no_new_points():
     d, i, g = np.empty((0, 3)), np.empty((0, 3), int), np.ones((4, 5))
     assert geodesic_rows(d, i, g).shape == (0, 5)
