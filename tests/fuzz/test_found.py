@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from manifast import LDE, LPP, NSSE, SDACV, SDECV, LapRLSCV, LaplacianEigenmaps, OutOfSample, RBFDiscriminant
+from manifast import LDE, LPP, NSSE, SDACV, SDECV, LaplacianEigenmaps, LapRLSCV, OutOfSample, RBFDiscriminant
 from manifast.embeddings import ClassicalMDS
 from manifast.extensions import KernelRidge, LandmarkIsomap, Linear
 from manifast.graphs import radius_graph
