@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 
 # From the ground up: a module imports from its own line or from lines above it, never from below.
 LAYERS = [
-    ["_core", "_warnings", "_progress", "_links", "_version"],
-    ["_threads", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
+    ["_core", "_warnings", "_links", "_version"],
+    ["_threads", "_progress", "_validation", "_sparse", "_parts", "_dask", "_clusters"],
     ["_kernels", "_prepared"],
     ["_labels", "kernels", "_ranks", "_lipschitz", "_widths"],
     ["_local", "_paths", "_linalg", "spectral", "graphs", "_gram", "_config", "_choices"],

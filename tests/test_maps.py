@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from manifast import LPP, SpectralRegression
+from manifast._gram import power
 from manifast.extensions import KernelRidge, Linear
 
 ROWS = np.random.default_rng(0).standard_normal((100, 3))
@@ -31,3 +32,19 @@ def test_float32_maps_of_large_features_are_as_good_as_the_data(model, rows):
     got, expected = getattr(narrow, apply)(rows), getattr(wide, apply)(rows.astype(np.float64))
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, expected, atol=2e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 7, 100])
+def test_powers_are_products_in_a_fixed_order(degree):
+    """NumPy's own powers have other bits from version to version."""
+    base = np.random.default_rng(0).uniform(-2, 2, (9, 5))
+    expected = []
+    for value in base.ravel().tolist():
+        made, square = None, value
+        for bit in reversed(format(degree, "b")):
+            if bit == "1":
+                made = square if made is None else made * square
+            square = square * square if abs(square) < 1e100 else square
+        expected.append(made)
+    np.testing.assert_array_equal(power(base, degree).ravel(), expected)
+    np.testing.assert_allclose(power(base, degree), base**degree, rtol=1e-13)

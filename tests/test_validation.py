@@ -27,6 +27,7 @@ from manifast import (
     LaplacianEigenmaps,
     OutOfSample,
     SpectralRegression,
+    _progress,
 )
 from manifast._validation import as_count, shown, whole_or_not_at_all
 from manifast.extensions import RBF, LatentVariable
@@ -204,6 +205,41 @@ def test_a_failed_fit_is_undone_wherever_a_signal_comes():
         return seen >= number
 
     assert interrupted_at(5)
+    number = 1
+    while interrupted_at(number):
+        number += 1
+
+
+@pytest.mark.parametrize("place", ["held", "verbosity"])
+def test_what_is_shown_is_undone_wherever_a_signal_comes(place):
+    """An exception before each line of what sets it and takes it back."""
+
+    def interrupted_at(number):
+        seen = 0
+
+        def trace(frame, event, _):
+            nonlocal seen
+            if frame.f_code.co_name != place:
+                return None
+            seen += event == "line"
+            if seen == number and event == "line":
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        traced = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with _progress.verbosity(2, "Some"):
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(traced)
+        assert _progress._state.get() == (0, "")
+        return seen >= number
+
+    assert interrupted_at(4)
     number = 1
     while interrupted_at(number):
         number += 1

@@ -66,7 +66,7 @@ class Kernel:
                 if not np.isfinite(largest_magnitude(products)):
                     raise ValueError("X must be rows whose products x·y are finite. Got larger ones: scale them down.")
                 return products
-            values: Array = (products + self.coef0) ** self.degree
+            values = power(products + self.coef0, self.degree)
         if not largest_magnitude(values) < _LARGEST:
             raise ValueError(
                 f"degree and coef0 must keep (x·y + coef0)^degree below {_LARGEST:.0e}. Got degree = {self.degree} and "
@@ -140,7 +140,7 @@ class KernelSum:
         for begin in range(0, len(X), step):
             with np.errstate(over="ignore", invalid="ignore"):
                 products = affine_product(X[begin : begin + step].astype(np.float64, copy=False), columns)
-                powers = (products + kernel.coef0) ** kernel.degree
+                powers = power(products + kernel.coef0, kernel.degree)
                 out[begin : begin + step] = affine_product(powers, dual, intercept)
         finite = np.isfinite(out).all(axis=1)
         if not finite.all():
@@ -149,6 +149,18 @@ class KernelSum:
                 f"for which (x·y + coef0)^{kernel.degree} leaves the range: scale the data down, before fit as well."
             )
         return out
+
+
+def power(base: Array, degree: int) -> Array:
+    """base^degree, degree at least 1, by products alone: NumPy's powers round differently from version to version."""
+    result = None
+    while True:
+        if degree & 1:
+            result = base if result is None else result * base
+        degree >>= 1
+        if not degree:
+            return np.asarray(result)
+        base = base * base
 
 
 def check_kernel(name: Any, X: Any, degree: Any = 3, coef0: Any = 1.0, *, matrices: int = 3) -> None:

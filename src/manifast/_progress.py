@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from numbers import Integral
 from typing import Any, Protocol
 
+from manifast._threads import held
+
 _SECONDS = 2.0  # between two lines about the progress of a loop
 _follower: ContextVar[Follower | None] = ContextVar("manifast_follower", default=None)
 _state: ContextVar[tuple[int, str]] = ContextVar("manifast_verbosity", default=(0, ""))  # level, name of the estimator
@@ -53,11 +55,8 @@ def verbosity(verbose: Any, name: str) -> Iterator[None]:
     if not isinstance(verbose, Integral) or verbose < 0:
         raise ValueError(f"verbose must be False, True, 0, 1 or 2. Got {verbose!r} instead.")
     outer, prefix = _state.get()
-    token = _state.set((max(outer, int(verbose)), f"{prefix} > {name}" if prefix else name))
-    try:
+    with held(_state, (max(outer, int(verbose)), f"{prefix} > {name}" if prefix else name)):
         yield
-    finally:
-        _state.reset(token)
 
 
 def stages() -> bool:
@@ -91,11 +90,8 @@ def stage(name: str) -> Iterator[None]:
 @contextmanager
 def following(follower: Follower) -> Iterator[None]:
     """Loops inside tell their steps to the follower."""
-    token = _follower.set(follower)
-    try:
+    with held(_follower, follower):
         yield
-    finally:
-        _follower.reset(token)
 
 
 class Steps:

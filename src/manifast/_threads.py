@@ -196,13 +196,24 @@ _one = ContextVar("manifast_one_thread", default=False)
 
 
 @contextmanager
+def held(variable: ContextVar[_T], value: _T) -> Iterator[None]:
+    """A context variable with this value inside and its old one after that, wherever a signal comes."""
+    before = variable.get()
+    try:
+        try:
+            variable.set(value)
+            yield
+        finally:
+            variable.set(before)
+    finally:
+        variable.set(before)
+
+
+@contextmanager
 def one_thread() -> Iterator[None]:
     """Kernels of this Python thread on one thread each: inside a task of an engine that runs many of them."""
-    token = _one.set(True)
-    try:
+    with held(_one, True):
         yield
-    finally:
-        _one.reset(token)
 
 
 class kernel_threads:

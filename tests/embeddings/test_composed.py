@@ -416,3 +416,11 @@ def test_a_full_graph_is_a_graph_like_any_other(data, objective, smoother):
     )
     np.testing.assert_allclose(dense.eigenvalues_, sparse.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(dense.transform(X), sparse.transform(X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("exponent", [296, -296])
+def test_projections_of_huge_and_tiny_rows(data, exponent):
+    """Squared distances times two such rows leave the range of numbers."""
+    X = data[0]
+    plain, scaled = (ComposedEmbedding("mds", "projection").fit(rows) for rows in (X, np.ldexp(X, exponent)))
+    np.testing.assert_allclose(scaled.embedding_, plain.embedding_, rtol=1e-9)

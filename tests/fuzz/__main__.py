@@ -104,8 +104,8 @@ def run_child(
         made = int.from_bytes(last[8:], "little")
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         if not ended and child.returncode:
-            begun = max(said.rfind("Fatal Python error"), 0)  # where it was; names of all modules come after that
-            ended = f"the process ended with {child.returncode}: {said[begun : begun + 3000]}"
+            crash = said.rfind("Fatal Python error")  # says where it was; the names of all modules come after that
+            ended = f"the process ended with {child.returncode}: {said[crash:][:3000] if crash >= 0 else said[-3000:]}"
         return lines, int.from_bytes(last[:8], "little") if ended else made, ended
 
 

@@ -48,7 +48,7 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
     """Writes one line per failure, and at the end what was called."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (int(gigabytes * 2**30),) * 2)
-    if interrupts:  # at random moments, 1 to 60 ms apart
+    if interrupts:  # at random moments, 0.1 to 60 ms after the beginning of a call
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGALRM, _as_ctrl_c)
     called, returned, interrupted = Counter[str](), Counter[str](), 0
@@ -63,17 +63,17 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
             delay = 10.0 ** np.random.default_rng([seed, 1]).uniform(-4, -1.2) if interrupts else 0.0
             try:  # the one signal may also come between the end of the call and the end of the clock
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, delay)
+                    _clock(delay)
                     trial = one(seed)
                 except Failure as failure:
-                    signal.setitimer(signal.ITIMER_REAL, 0)  # a line is written whole or not at all
+                    _clock(0)  # a line is written whole or not at all
                     if interrupts and _by_signal(failure.__cause__):
                         raise KeyboardInterrupt from failure
                     said = {"seed": seed, "entry": failure.trial.name, "failure": str(failure)}  # type: ignore[attr-defined]
                     trial = failure.trial  # type: ignore[attr-defined]
                     print(json.dumps(said), flush=True)
                 finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    _clock(0)
             except KeyboardInterrupt:
                 interrupted += 1
                 continue
@@ -84,8 +84,19 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
     print(json.dumps({"called": called, "returned": returned, "interrupted": interrupted}), flush=True)
 
 
+_armed = False
+
+
+def _clock(delay: float) -> None:
+    """One signal after so many seconds, none for 0: also of one that another thread received before that."""
+    global _armed
+    _armed = delay > 0
+    signal.setitimer(signal.ITIMER_REAL, delay)
+
+
 def _as_ctrl_c(*_: object) -> None:
-    raise KeyboardInterrupt
+    if _armed:
+        raise KeyboardInterrupt
 
 
 def _by_signal(error: BaseException | None) -> bool:

@@ -9,11 +9,12 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from manifast._linalg import dense
-from manifast._validation import Array, is_sparse
+from manifast._validation import Array, is_sparse, largest_magnitude
 from manifast._warnings import warn
 from manifast.spectral import fix_signs, smallest_eigenvectors
 
 RANGE = 1e-12  # directions of F below this, relative to the largest, count as not there
+_OUTLYING = 200  # powers of two beyond which products of F with objectives of squared distances may leave the range
 
 
 def smallest_of_pencil(
@@ -25,6 +26,11 @@ def smallest_of_pencil(
     F'BF + ridge: directions in which F hardly varies do not count as smooth. With `drop_constant` the constant is left
     out where the range of F holds it.
     """
+    exponent = int(np.frexp(largest_magnitude(F.data if is_sparse(F) else F))[1])
+    if abs(exponent) > _OUTLYING:
+        unit = 2.0**-exponent  # exact
+        found = smallest_of_pencil(F * unit, image * unit, weights, d, ridge * unit**2, drop_constant=drop_constant)
+        return found[0] * unit, found[1]
     weighted = sp.diags_array(weights) @ F if is_sparse(F) else weights[:, None] * F
     upper, lower = as_dense(F.T @ image), as_dense(F.T @ weighted)
     values, axes = la.eigh(0.5 * (lower + lower.T)) if len(lower) else (np.empty(0), lower)
