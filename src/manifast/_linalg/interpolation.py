@@ -333,8 +333,8 @@ def best_width(
         return min(costs, key=lambda width: (costs[width], width))
 
     grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
-    for width in grid:
-        if width in found.energies or interpolator.factored(width):
+    for width in reversed(grid):  # μ3/σ² alone rules out small ones
+        if mu3 / width**2 <= min(costs.values()) and (width in found.energies or interpolator.factored(width)):
             cost(width)
     others = [width for width in grid if width not in costs and mu3 / width**2 <= min(costs.values())]
     directions: dict[float, Array] = {}
