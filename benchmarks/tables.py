@@ -259,16 +259,29 @@ def error_of(row: dict[str, Any], best: float) -> str:
 
 
 def graphs() -> str:
-    """What the width of heat weights and the number of neighbours do, one table per set."""
+    """What width and number of neighbours do: two measures over the sets, then one table per set."""
     content = read(FOLDER / "graphs.json")["rows"]
+    sets = list(dict.fromkeys(row["set"] for row in content))
+    rules = list(dict.fromkeys(row["rule"] for row in content))
+    choices = sorted({(row["rule"], row["n_neighbors"]) for row in content}, key=lambda c: (rules.index(c[0]), c[1]))
+    value = {(row["set"], row["rule"], row["n_neighbors"], row["measure"]): row["value"] for row in content}
     blocks = []
-    for name in dict.fromkeys(row["set"] for row in content):
+    for measure in ("RMGT, 3 labels", "1-NN, Nyström"):
+        shown = [name for name in sets if (name, *choices[0], measure) in value]
+        found = {choice: [value[name, *choice, measure] for name in shown] for choice in choices}
+        best = [min(column) for column in zip(*found.values(), strict=True)]
+        body = []
+        for (rule, k), errors in found.items():
+            cells = [f"**{e:.1f}**" if e == least else f"{e:.1f}" for e, least in zip(errors, best, strict=True)]
+            body.append([rule, str(k), *cells, f"{sum(errors) / len(errors):.1f}"])
+        head = ["width", "neighbours", *shown, "mean"]
+        blocks.append(f"**{measure}**: errors in %\n\n{markdown(head, 'l' + 'r' * (len(head) - 1), body)}")
+    for name in sets:
         rows = [row for row in content if row["set"] == name]
         measures = [found for found in dict.fromkeys(row["measure"] for row in rows) if found != "components"]
         measures.append("components")
-        cells = {(row["rule"], row["n_neighbors"], row["measure"]): row["value"] for row in rows}
         body = [
-            [rule, str(k), *(f"{cells[rule, k, measure]:.3g}" for measure in measures)]
+            [rule, str(k), *(f"{value[name, rule, k, measure]:.3g}" for measure in measures)]
             for rule, k in dict.fromkeys((row["rule"], row["n_neighbors"]) for row in rows)
         ]
         head = ["width", "neighbours", *measures]

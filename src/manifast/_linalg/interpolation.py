@@ -379,8 +379,8 @@ def best_width(
         return min(costs, key=lambda width: (costs[width], width))
 
     grid = sorted({sigma, *map(float, candidates if len(candidates) else interpolator.median * np.array(COARSE))})
-    for width in grid:
-        if width in found.energies or interpolator.factored(width):
+    for width in reversed(grid):  # μ3/σ² alone rules out small ones
+        if mu3 / width**2 <= min(costs.values()) and (width in found.energies or interpolator.factored(width)):
             cost(width)
     least = min(costs.values())
     others = [width for width in grid if width not in costs and interpolator.known_bound(mu2, mu3, width, Y) <= least]
