@@ -101,9 +101,11 @@ def dimension_cell(sets: Sets, row: Mapping[str, Any], method: str, seed: int, p
             errors.append(error(nearest(model.embedding_, y, model.transform(new)), truth))
     else:
         wide = min(int(np.linalg.matrix_rank(X - X.mean(axis=0))) - 1, 200)
+        # Of two images of a class "auto" finds nothing to shrink, and the covariance stays singular.
+        shrunk = {"solver": "eigen", "shrinkage": "auto"} if row["per_class"] > 2 else {}
         made = {
             "SUPLAP": lambda: SupervisedLaplacianEigenmaps(most),
-            "LDA": lambda: LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto", n_components=most),
+            "LDA": lambda: LinearDiscriminantAnalysis(n_components=most, **shrunk),
             "LFDA": lambda: LFDA(wide),
             "LDE": lambda: LDE(wide),
         }[method]().fit(X, y)
