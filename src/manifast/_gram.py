@@ -206,23 +206,12 @@ def median_of_squares(squares: Array) -> float:
         return 1.0
     # Every pair is there twice, after the zeros of the diagonal: the median of the pairs is that of the rest.
     middle = n + n * (n - 1) // 2
-    median = float(np.sqrt(_two_of_rank(squares.ravel(), middle)).mean())
+    halves = np.partition(squares, middle, axis=None)  # one place: for two NumPy takes six times as long
+    median = float(np.sqrt([halves[:middle].max(), halves[middle]]).mean())
     if median == 0:
         positive = squares[squares > 0]
         median = float(np.median(np.sqrt(positive))) if len(positive) else 1.0
     return median
-
-
-def _two_of_rank(values: Array, rank: int) -> Array:
-    """sorted(values)[rank - 1 : rank + 1]: a sample brackets the two, and only what lies between is partitioned."""
-    step = 511  # odd, so that it meets all columns of a matrix
-    sample = np.sort(values[::step])
-    place, margin = rank // step, 4 * int(np.sqrt(len(sample))) + 1
-    low, high = sample[max(place - margin, 0)], sample[min(place + margin, len(sample) - 1)]
-    band, below = values[(values >= low) & (values <= high)], int(np.count_nonzero(values < low))
-    if not below < rank < below + len(band):
-        band, below = values, 0
-    return np.partition(band, (rank - 1 - below, rank - below))[rank - 1 - below : rank - below + 1]
 
 
 def _sample(n: int) -> Array:

@@ -368,3 +368,16 @@ def test_polynomial_kernels_refuse_what_leaves_the_range(rng):
     for kernel in ("poly", "linear"):
         with pytest.raises(ValueError, match="X and Y must have squares in the range of numbers"):
             KernelRidge(kernel=kernel).fit(1e200 * X, X[:, :2])
+
+
+@pytest.mark.parametrize("n", [50, _dense._WHOLE + 1])
+def test_work_on_matrices_side_by_side_keeps_to_one_thread(monkeypatch, n):
+    """Small parallel regions side by side would wait for each other on busy cores; large matrices have all threads."""
+    monkeypatch.setattr(_threads, "available_threads", lambda: 3)
+
+    def threads_of(item):
+        with _threads.kernel_threads(None) as threads:
+            return item, threads
+
+    found = _dense.for_each_matrix(threads_of, range(7), n, 1e9)
+    assert found == [(item, 1 if n <= _dense._WHOLE else 3) for item in range(7)]

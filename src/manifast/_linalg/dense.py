@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as la
 
 from manifast._linalg import lapack
-from manifast._threads import kernel_threads, one_blas_thread
+from manifast._threads import kernel_threads, one_blas_thread, one_thread
 from manifast._validation import Array
 
 _BLOCK = 256  # rows and columns that LAPACK factors at once where there are more than
@@ -295,16 +295,28 @@ def side_by_side(call: Callable[[Any], Any], items: Sequence[Any], flops: float)
 
 
 def factored(make: Callable[[Any], Array], items: Sequence[Any], n: int) -> list[Array | None]:
-    """The factor of the matrix (n, n) that `make` gives for each item, None where it is not definite.
-
-    Matrices that LAPACK takes as a whole are made and factored side by side.
-    """
+    """The factor of the matrix (n, n) that `make` gives for each item, None where it is not definite."""
 
     def one(item: Any) -> Array | None:
         matrix = make(item)
         return matrix if factor(matrix) else None
 
-    return side_by_side(one, items, n**3 / 3.0) if n <= _WHOLE else [one(item) for item in items]
+    return for_each_matrix(one, items, n, n**3 / 3.0)
+
+
+def for_each_matrix(call: Callable[[Any], Any], items: Sequence[Any], n: int, flops: float) -> list[Any]:
+    """`call` of every item, whose work on matrices (n, n) takes so many operations.
+
+    Side by side, each on one thread, where LAPACK takes such matrices as a whole; else one after the other.
+    """
+    if n > _WHOLE:
+        return [call(item) for item in items]
+
+    def alone(item: Any) -> Any:
+        with one_thread():
+            return call(item)
+
+    return side_by_side(alone, items, flops)
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

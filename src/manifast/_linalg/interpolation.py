@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from manifast._linalg import dense
 from manifast._linalg.copies import unique_rows
 from manifast._linalg.davidson import shifted_product, smallest_coefficients
 from manifast._progress import Steps, details, log
-from manifast._threads import available_threads
+from manifast._threads import available_threads, lazy
 from manifast._validation import Array
 from manifast.kernels import sq_distances
 from manifast.spectral import LowRankSum, fix_signs, matrix_norm
@@ -61,7 +60,7 @@ class Interpolator:
         fit = int(_KEPT_BYTES // (8 * self.n**2))
         self.keep = fit if fit > len(COARSE) else 1
 
-    @cached_property
+    @lazy
     def median(self) -> float:
         """Of the distances between rows."""
         return median_of_squares(self.squares)

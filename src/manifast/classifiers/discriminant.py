@@ -181,14 +181,11 @@ class RBFDiscriminant(ClassMetric, ScoreClassifier):
                 widths, ridges = rbf_candidates(rows, self._in_units(self.sigma, 1), self.ridge, grid)
                 distinct, values, _, counts = merge_copies(rows, target[train])
                 wide = new.astype(np.float64)
-                for k, sigma in enumerate(widths):
-                    matrix, across = gaussian(distinct, sigma=sigma), gaussian(wide, distinct, sigma=sigma)
-                    for ridge in ridges:
-                        factor = matrix.copy()
-                        factor.flat[:: len(factor) + 1] += max(ridge, _LEAST_RIDGE) / counts
-                        if dense.factor(factor):
-                            outputs = tried.setdefault((at, k, ridge), np.full(target.shape, np.nan))
-                            outputs[held] = across @ dense.solve(factor, values)
+                found = outputs_by_ridge(distinct, values, counts, wide, widths, ridges)
+                for k, by_ridge in enumerate(found):
+                    for ridge, part_outputs in by_ridge.items():
+                        outputs = tried.setdefault((at, k, ridge), np.full(target.shape, np.nan))
+                        outputs[held] = part_outputs
             sizes = [1.0] if self.sigma == "median" else list(grid) if relative else [float(self.sigma)]
         best: Choice | None = None
         for (at, k, ridge), outputs in tried.items():
@@ -434,6 +431,24 @@ class RBFDiscriminantCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RBFDi
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def outputs_by_ridge(
+    rows: Array, values: Array, counts: Array, new: Array, widths: list[float], ridges: list[float]
+) -> list[dict[float, Array]]:
+    """For every width the outputs at new rows by each ridge whose matrix is definite; widths go side by side."""
+
+    def of(sigma: float) -> dict[float, Array]:
+        matrix, across = gaussian(rows, sigma=sigma), gaussian(new, rows, sigma=sigma)
+        found = {}
+        for ridge in ridges:
+            factor = matrix.copy()
+            factor.flat[:: len(factor) + 1] += max(ridge, _LEAST_RIDGE) / counts
+            if dense.factor(factor):
+                found[ridge] = across @ dense.solve(factor, values)
+        return found
+
+    return dense.for_each_matrix(of, widths, len(rows), len(ridges) * len(rows) ** 3 / 3.0)
 
 
 def joint_map(

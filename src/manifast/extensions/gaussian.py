@@ -130,9 +130,10 @@ def rbf_candidates(
             raise ValueError(f"{name} must be a number or a sequence of numbers. Got {given[name]!r} instead.")
     ridges = [as_number(value, "ridge", minimum=0.0) for value in values["ridge"]]
     grid = [as_positive(value, "sigma_grid") for value in values["sigma_grid"]]
-    if sigma == "loo":
-        return [unit * median_distance(X) * s for s in grid], ridges
-    return [unit * median_distance(X) if sigma == "median" else as_positive(sigma, "sigma")], ridges
+    if not isinstance(sigma, str):
+        return [as_positive(sigma, "sigma")], ridges
+    median = unit * median_distance(X)
+    return [median * size for size in grid] if sigma == "loo" else [median], ridges
 
 
 def merge_copies(X: Array, Y: Array) -> tuple[Array, Array, Array, Array]:
