@@ -521,3 +521,32 @@ def test_widths_of_rows_do_not_depend_on_the_others(rng):
             np.testing.assert_array_equal(with_copies[others], plain[others])
             for i in range(5):
                 np.testing.assert_array_equal(root_widths(distances[i : i + 1]), with_copies[i : i + 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["knn_graph", "radius_graph", "full_graph", "connect_components", "class_graphs"])
+def test_rows_whose_distances_leave_the_range(name, dtype, rng):
+    """Weights follow from ratios of distances; distances themselves are refused."""
+    rows = np.clip(rng.standard_normal((12, 3)), -1, 1)
+    largest = 2.0 ** (np.finfo(dtype).maxexp - 1)
+    apart = sp.csr_array(np.kron(np.eye(2), np.ones((6, 6)) - np.eye(6)))
+    few = {"n_neighbors_within": 3, "n_neighbors_between": 2}
+    calls = {
+        "knn_graph": lambda X, unit, **rest: knn_graph(X, 3, **rest),
+        "radius_graph": lambda X, unit, **rest: radius_graph(X, unit, **rest),
+        "full_graph": lambda X, unit, **rest: full_graph(X, **rest),
+        "connect_components": lambda X, unit, **rest: connect_components(apart.astype(X.dtype), X, **rest),
+        "class_graphs": lambda X, unit, **rest: class_graphs(X, np.arange(12) % 2, **few, **rest)[1],
+    }
+
+    def dense(W):
+        return W.toarray() if sp.issparse(W) else W
+
+    call, X = calls[name], rows.astype(dtype)
+    for weights in ("heat", "binary"):
+        for beta in ("mean",) if name in ("full_graph", "class_graphs") else ("mean", "local"):
+            expected, huge = (dense(call(X * dtype(unit), unit, weights=weights, beta=beta)) for unit in (1.0, largest))
+            np.testing.assert_allclose(huge, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    far = (largest * (1 - 2 * np.eye(12))).astype(dtype)
+    with pytest.raises(ValueError, match="distances are in the range of float"):
+        call(far, np.inf, weights="distance")

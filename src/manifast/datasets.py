@@ -7,6 +7,8 @@ users have on disk; nothing is downloaded.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -241,6 +243,11 @@ def load_images(
         images, labels, names = _from_folder(folder / name, size)
     else:
         raise ValueError(f"data_home must hold the image set {name!r}. Got {folder} without it.{_where(name)}")
+    if images.dtype.kind not in "fiub" or images.size == 0:
+        raise ValueError(
+            f"the images of {name!r} must be real numbers, at least one pixel each. Got {images.dtype} of shape "
+            f"{images.shape}."
+        )
     if images.dtype.kind in "ub":
         images = images / float(np.iinfo(images.dtype).max if images.dtype.kind == "u" else 1)
     images = images.astype(np.float64, copy=False)
@@ -279,22 +286,35 @@ def _overlap(old: int, new: int) -> Array:
     return np.asarray(np.clip(shares, 0, None) * (new / old))
 
 
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """A sentence for whatever its reader says of a damaged file."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{file} must be a whole file. Got {type(error).__name__}: {error}.") from error
+
+
 def _from_npz(file: Path) -> tuple[Array, Array, tuple[str, ...]]:
-    with np.load(file, allow_pickle=False) as stored:
-        if "images" not in stored or stored["images"].ndim != 3:
-            raise ValueError(f"{file} must hold an array images (n, height, width). Got {sorted(stored.files)}.")
-        images = stored["images"]
-        labels = stored["labels"] if "labels" in stored else np.zeros(len(images), dtype=np.int64)
-    return images, _labels(labels, len(images), file), ()
+    with _readable(file), np.load(file, allow_pickle=False) as held:
+        stored = {name: held[name] for name in held.files if name in ("images", "labels")}
+        found = sorted(held.files)
+    if "images" not in stored or stored["images"].ndim != 3:
+        raise ValueError(f"{file} must hold an array images (n, height, width). Got {found}.")
+    images = stored["images"]
+    return images, _labels(stored.get("labels", np.zeros(len(images), dtype=np.int64)), len(images), file), ()
 
 
 def _from_mat(file: Path, shape: Any) -> tuple[Array, Array, tuple[str, ...]]:
     from scipy.io import loadmat
 
-    try:
+    stored: Any = None
+    with _readable(file), suppress(NotImplementedError):
         stored = loadmat(file)
-    except NotImplementedError:
-        raise ValueError(f"{file} must be a MATLAB file up to version 7. Got 7.3: save it with -v7.") from None
+    if stored is None:
+        raise ValueError(f"{file} must be a MATLAB file up to version 7. Got 7.3: save it with -v7.")
     if "ff" in stored and stored["ff"].shape[0] == 560:  # Roweis's Frey faces: one column per image, row by row
         images = stored["ff"].T.reshape(-1, 28, 20)
         return images, np.zeros(len(images), dtype=np.int64), ()
@@ -346,9 +366,10 @@ def _read_gray(file: Path) -> Array:
             from matplotlib.image import imread
         except ImportError:
             raise ValueError(f"reading {file} needs Pillow: pip install pillow.") from None
-        values = np.asarray(imread(file), dtype=np.float64)
+        with _readable(file):
+            values = np.asarray(imread(file), dtype=np.float64)
         return values[..., :3] @ [0.299, 0.587, 0.114] if values.ndim == 3 else values
-    with Image.open(file) as image:
+    with _readable(file), Image.open(file) as image:
         return np.asarray(image.convert("L"), dtype=np.float64) / 255
 
 

@@ -7,11 +7,12 @@ Every function draws into the axes it is given, or into a new figure that belong
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from manifast._validation import Array, as_matrix
+from manifast._validation import Array, as_count, as_matrix, shown
 
 __all__ = ["plot_comparison", "plot_embedding", "plot_objective", "plot_report", "plot_spectrum"]
 
@@ -95,7 +96,7 @@ def plot_embedding(
     if new_places is not None:
         groups.draw(ax, new_places, "new", back=False, size=1.4 * size)
     if images is not None:
-        _draw_images(ax, images, places if new_places is None else new_places, n_images)
+        _draw_images(ax, images, places if new_places is None else new_places, as_count(n_images, "n_images"))
     where = ("inside" if len(groups.classes) > 8 else "legend") if names == "auto" else names
     if where == "inside" and len(groups.classes):
         groups.write_names(ax, places, new_places)
@@ -131,11 +132,14 @@ def plot_spectrum(values: Any, *, n_components: int | None = None, title: str | 
     >>> ax.get_title()
     'widest gap after 2 of 5'
     """
-    numbers = np.ravel(np.asarray(getattr(values, "eigenvalues_", values), dtype=np.float64))
+    try:
+        numbers = np.ravel(np.asarray(getattr(values, "eigenvalues_", values), dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.empty(0)
     if len(numbers) < 2 or not np.isfinite(numbers).all():
         raise ValueError(f"values must hold at least 2 finite eigenvalues. Got {len(numbers)}.")
     gaps = np.abs(np.diff(numbers))
-    at = int(gaps.argmax()) + 1 if n_components is None else int(n_components)
+    at = int(gaps.argmax()) + 1 if n_components is None else as_count(n_components, "n_components")
     if not 1 <= at < len(numbers):
         raise ValueError(f"n_components must be from 1 to {len(numbers) - 1}. Got {n_components!r} instead.")
     ax = _new_axes((6.4, 4.0)) if ax is None else ax
@@ -237,6 +241,8 @@ def plot_report(report: Any, *, title: str | None = None, ax: Any = None) -> Any
     >>> len(ax.patches)
     4
     """
+    if not hasattr(report, "verdicts"):
+        raise ValueError(f"report must be one of manifast.theory.generalization_report. Got {type(report).__name__}.")
     verdicts = list(report.verdicts)
     ax = _new_axes((8.2, 1.9 + 0.62 * max(len(verdicts), 1))) if ax is None else ax
     shares = [v.needed / (v.margin / 2) if v.margin > 0 else np.inf for v in verdicts]
@@ -443,11 +449,14 @@ def _rows(value: Any, name: str, columns: int | None = None) -> Array:
 
 
 def _components(given: Any, d: int, solid: bool) -> list[int]:
-    chosen = list(range(min(3 if solid else 2, d))) if given is None else [int(c) for c in given]
+    try:
+        chosen = list(range(min(3 if solid else 2, d))) if given is None else [index(c) for c in given]
+    except TypeError:
+        chosen = []
     if d == 1 and given is None and not solid:
         return [0]
     if len(chosen) not in (2, 3) or not all(0 <= c < d for c in chosen):
-        raise ValueError(f"components must be 2 or 3 numbers from 0 to {d - 1}. Got {given!r} instead.")
+        raise ValueError(f"components must be 2 or 3 numbers from 0 to {d - 1}. Got {shown(given)} instead.")
     return chosen
 
 
@@ -482,11 +491,22 @@ def _table(comparison: Any) -> list[dict[str, Any]]:
         values = {key: held.get(key) for key in _KEYS}
         rows.append(
             {"name": held["name"]}
-            | {key: float(v) if v is not None and np.isfinite(float(v)) else None for key, v in values.items()}
+            | {key: _known(value, key) for key, value in values.items()}
         )
     if not rows:
         raise ValueError("comparison must have at least 1 row. Got none.")
     return rows
+
+
+def _known(value: Any, key: str) -> float | None:
+    """A number of a table, None where there is none."""
+    try:
+        number = float("nan") if value is None else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1.0
+    if number < 0:
+        raise ValueError(f"{key} must be a number of at least 0, or None. Got {shown(value)}.")
+    return number if np.isfinite(number) else None
 
 
 def _verdict_words(verdict: Any, share: float) -> str:

@@ -884,3 +884,12 @@ def test_copies_of_one_row(affinity):
     if affinity in ("heat", "binary"):
         assert np.isfinite(model.transform(np.zeros((2, 3)))).all()
         assert (mapped == mapped[0]).all()
+
+
+@pytest.mark.parametrize("affinity", ["heat", "binary", "full"])
+def test_copies_of_one_row_have_coordinates_with_a_warning(affinity):
+    """A choice is made for new rows, which the formula has no value for."""
+    copies = np.ones((30, 3))
+    with pytest.warns(UserWarning, match=r"columns \[0, 1\].*Nyström formula divides by"):
+        model = LaplacianEigenmaps(2, affinity=affinity).fit(copies)
+    assert np.isfinite(model.embedding_).all() and np.isfinite(model.transform(copies)).all()

@@ -646,3 +646,15 @@ def test_bad_input(data):
         SparseCode(dictionary_size=71).fit(X, Y)
     with pytest.raises(ValueError, match="dictionary_method must be"):
         SparseCode(dictionary_method="best").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(RBF(sigma=-1.0), "sigma"), (KernelRidge("nonsense"), "kernel"), (Reconstruction(n_neighbors=0), "n_neighbors")],
+    ids=["RBF", "KernelRidge", "Reconstruction"],
+)
+def test_what_is_wrong_with_a_parameter_is_said_of_huge_rows_too(model, name):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    for rows in (X, 1e200 * X):
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            model.fit(rows, X)

@@ -33,6 +33,8 @@ def main() -> int:
     parser.add_argument("--interrupts", action="store_true", help="signals at random moments")
     parser.add_argument("--repeat", type=int, metavar="SEED", help="one call again")
     options = parser.parse_args()
+    if sys.platform != "linux":
+        parser.error("limits address space and reads /proc: Linux only")
     if options.repeat is not None:
         from tests.fuzz.child import repeat
 

@@ -45,7 +45,7 @@ def one(seed: int) -> Trial:
 
 
 def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str, interrupts: bool) -> None:
-    """Writes one line per failure, and at the end what was called."""
+    """Writes one line per failure, and what was called."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (int(gigabytes * 2**30),) * 2)
     if interrupts:  # at random moments, 0.1 to 60 ms after the beginning of a call
@@ -79,9 +79,18 @@ def main(first: int, calls: int, seconds: float, gigabytes: float, progress: str
                 continue
             called[trial.name] += 1
             returned[trial.name] += trial.returned
+            if called.total() == 1000:  # what is told is not lost with the process
+                _tell(called, returned, interrupted)
+                interrupted = 0
         else:
             place[8:16] = calls.to_bytes(8, "little")
+    _tell(called, returned, interrupted)
+
+
+def _tell(called: Counter[str], returned: Counter[str], interrupted: int) -> None:
     print(json.dumps({"called": called, "returned": returned, "interrupted": interrupted}), flush=True)
+    called.clear()
+    returned.clear()
 
 
 _armed = False

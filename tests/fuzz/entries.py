@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.fuzz import of_kernels
 from tests.fuzz.of_functions import FUNCTIONS
 from tests.fuzz.of_models import MODELS
+from tests.fuzz.of_plots import PLOTS
 from tests.fuzz.trial import Trial
 
 ENTRIES: dict[str, tuple[float, Callable[[Trial], None]]] = {
@@ -24,7 +25,11 @@ ENTRIES: dict[str, tuple[float, Callable[[Trial], None]]] = {
     "kernels.laplacian": (10, of_kernels.laplacian),
     **FUNCTIONS,
     **MODELS,
+    **PLOTS,
 }
+
+# Packages without which a call is refused, or not made.
+NEEDS = {"persistence.to_onnx": "onnx"} | {name: "matplotlib" for name in PLOTS if name.startswith("plotting.")}
 
 # Public names without an entry of their own, and why.
 WITHOUT = {
@@ -38,10 +43,5 @@ WITHOUT = {
     "called by model_selection.compare and LabeledRows": (
         "model_selection.default_methods", "model_selection.labeled_scorer",
     ),
-    "reads a file of images that the library does not write": ("datasets.load_images",),
     "no data in": ("show_config", "expected_failed_checks"),
-    "draws, with matplotlib": (
-        "plotting.plot_embedding", "plotting.plot_spectrum", "plotting.plot_comparison", "plotting.plot_report",
-        "plotting.plot_objective",
-    ),
 }  # fmt: skip

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manifast import LDE, LPP, NSSE, SDACV, SDECV, LaplacianEigenmaps, LapRLSCV, OutOfSample, RBFDiscriminant
+from manifast.datasets import load_images
 from manifast.embeddings import ClassicalMDS
 from manifast.extensions import KernelRidge, LandmarkIsomap, Linear
 from manifast.graphs import radius_graph
@@ -225,3 +226,39 @@ def test_a_search_over_weights_goes_on_where_a_ridge_of_1_is_lost_in_rounding(se
     rows = (1e9 * np.random.default_rng(seed).standard_normal((38, 5))).astype(np.float32)
     labels = np.arange(38) % 3
     assert LapRLSCV(9, 6e5, cv=2, n_repeats=1).fit(rows, labels).predict(rows).shape == (38,)
+
+
+@pytest.mark.parametrize("name", ["set.npz", "set.mat", "set/0/a.png"])
+def test_a_damaged_file_of_images_is_refused_in_words(tmp_path, name):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith("npz"):
+        np.savez(tmp_path / name, images=np.zeros((2, 3, 3)))
+        whole = bytearray((tmp_path / name).read_bytes())
+        whole[4:6] = whole[-60:-58] = b"\xff\xff"
+    (tmp_path / name).write_bytes(bytes(whole) if name.endswith("npz") else b"\x89PNG" + bytes(200))
+    with pytest.raises(ValueError, match="must be a whole file"):
+        load_images("set", tmp_path)
+
+
+@pytest.mark.parametrize("images", [np.ones((2, 3, 3)) + 1j, np.zeros((2, 0, 3)), np.full((2, 2, 2), "a")])
+def test_images_that_are_no_numbers_are_refused(tmp_path, images):
+    np.savez(tmp_path / "set.npz", images=images)
+    with pytest.raises(ValueError, match="must be real numbers, at least one pixel each"):
+        load_images("set", tmp_path, size=2)
+
+
+def test_drawing_refuses_in_words():
+    plotting = pytest.importorskip("manifast.plotting")
+    pytest.importorskip("matplotlib", reason="draws")
+    for wrong in (10**400, float("inf"), "2", 0):
+        with pytest.raises(ValueError, match="n_components must be"):
+            plotting.plot_spectrum([1.0, 2.0, 3.0], n_components=wrong)
+        with pytest.raises(ValueError, match="components must be"):
+            plotting.plot_embedding(X, components=[0, wrong] if wrong else 0)
+    with pytest.raises(ValueError, match="values must hold"):
+        plotting.plot_spectrum([10**400, 1.0])
+    for key, wrong in (("error", 10**400), ("standard_error", -1.0), ("fit_seconds", "soon")):
+        with pytest.raises(ValueError, match=f"{key} must be"):
+            plotting.plot_comparison([{"name": "one", "error": 0.1} | {key: wrong}])
+    with pytest.raises(ValueError, match="report must be"):
+        plotting.plot_report(3)

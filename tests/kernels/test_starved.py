@@ -8,6 +8,7 @@ also what runs there.
 import ctypes
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -164,12 +165,16 @@ def starved(name, call, library):
     return allocations
 
 
+COMPILER = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), None)
+
+
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="preloads a library")
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: CC, cc, gcc or clang")
 def test_every_allocation_may_fail(tmp_path):
     library = tmp_path / "starve.so"
     built = subprocess.run(
-        ["gcc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-fno-builtin", str(FOLDER / "starve.c"), "-o", str(library)],
+        [COMPILER, "-std=gnu11", "-O1", "-shared", "-fPIC", "-fno-builtin", FOLDER / "starve.c", "-o", library],
         capture_output=True, text=True,
     )  # fmt: skip
     assert built.returncode == 0, built.stderr

@@ -31,6 +31,7 @@ from manifast.extensions.neighbors import (
     finite_factors,
     natural_mean,
     natural_nystrom,
+    out_of_kernel,
     out_of_reach,
     refuse_out_of_reach,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "natural_mean",
     "natural_nystrom",
     "natural_triangulation",
+    "out_of_kernel",
     "out_of_reach",
     "rbf_candidates",
     "reach_graph",

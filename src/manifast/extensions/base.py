@@ -96,6 +96,7 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
         except (ArithmeticError, ValueError):  # also of LAPACK
             finite = False
         if not finite:
+            self._fit(_scaled(X), _scaled(Y))  # what is wrong beside the size of the numbers says so itself
             raise ValueError(f"X and Y must have squares in the range of numbers: scale them. Got up to {size:.3g}.")
         return made
 
@@ -105,3 +106,8 @@ class Extension(Documented, BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _fit(self, X: Any, Y: Array) -> Map:
         """The map of checked rows."""
+
+
+def _scaled(array: Any) -> Any:
+    """With entries up to 1."""
+    return array / (largest_magnitude(array.data if is_sparse(array) else array) or 1.0)

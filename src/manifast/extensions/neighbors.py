@@ -233,7 +233,7 @@ class Nystrom(_OfNeighbors):
         # With k(x, x) = 1 the degrees grow by 1, and the Laplacian stays.
         masses = masses + np.einsum("ij,ij->j", tall, tall)
         quotients = 1.0 - energies / np.where(masses > 0, masses, 1.0)
-        lost = np.flatnonzero(np.abs(quotients) < _LEAST_EIGENVALUE)
+        lost = out_of_kernel(quotients)
         if len(lost):
             raise ValueError(
                 f"the Nyström map has no value for columns {lost.tolist()}, whose eigenvalues with the kernel are "
@@ -250,7 +250,9 @@ class Nystrom(_OfNeighbors):
     def _learn_by_kernel(self, X: Any, Y: Array, eigenvalues: Array, k: int | None, width: Any) -> Nystrom:
         """The same by those of the normalised kernel: the formula "kernel"; where one is near 0, the plain mean."""
         self.eigenvalues_, self.beta_, self.n_features_in_ = eigenvalues, public_width(width), X.shape[1]
-        factors = 1.0 / np.where(np.abs(eigenvalues) < _LEAST_EIGENVALUE, 1.0, eigenvalues)
+        known = eigenvalues.astype(np.float64)
+        known[out_of_kernel(eigenvalues)] = 1.0
+        factors = 1.0 / known
         self.map_ = self._mean(X, Y, k, width, factors, others=False)
         return self
 
@@ -281,6 +283,11 @@ _LEAST_EIGENVALUE = 1e-6  # of the kernel: below, rounding of float32 distances 
 def out_of_reach(eigenvalues: Array) -> Array:
     """Columns with λ near 1, for which the Nyström formula has no value."""
     return np.flatnonzero(np.abs(1.0 - eigenvalues) < 1e-3)
+
+
+def out_of_kernel(eigenvalues: Array) -> Array:
+    """The same for eigenvalues of the normalised kernel, which are near 0 there."""
+    return np.flatnonzero(np.abs(eigenvalues) < _LEAST_EIGENVALUE)
 
 
 def refuse_out_of_reach(eigenvalues: Array) -> None:

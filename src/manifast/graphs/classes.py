@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._kernels import csr, index_dtype
-from manifast._validation import Array, as_matrix
+from manifast._validation import Array, as_matrix, in_other_units
 from manifast.graphs.components import connect_components
 from manifast.graphs.distances import heat_width
 from manifast.graphs.neighbors import knn_graph
-from manifast.graphs.rows import as_neighbor_count
+from manifast.graphs.rows import as_neighbor_count, in_reach, in_units
 from manifast.graphs.weights import check_weights, complete_graph
 from manifast.kernels import knn, neighbor_graph
 
@@ -70,7 +70,8 @@ def class_graphs(
     counts = [None if k is None else as_neighbor_count(k, name, n - 1, f"{n} rows of X") for k, name in (
         (n_neighbors_within, "n_neighbors_within"), (n_neighbors_between, "n_neighbors_between"),
     )]  # fmt: skip
-    width = heat_width(x, beta) if weights == "heat" else None
+    x, exponent = in_reach(x, "euclidean", weights, beta)
+    width = heat_width(x, in_other_units(beta, 2, exponent)) if weights == "heat" else None
     if counts[0] is None:
         blocks = [complete_graph(x[rows], weights, width or 1.0, n_threads) for rows in members]
         within = _from_blocks(n, list(zip(members, members, blocks, strict=True)), x.dtype)
@@ -81,6 +82,8 @@ def class_graphs(
         between = _from_blocks(n, [(rows, columns, None) for rows, columns in _others(members)], x.dtype)
     else:
         between = between_graph(x, members, counts[1], width, weights=weights, n_threads=n_threads)
+    if weights == "distance":  # the complete graph between classes has unit weights
+        return in_units(within, exponent), between if counts[1] is None else in_units(between, exponent)
     return within, between
 
 

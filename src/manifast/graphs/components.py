@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from manifast._validation import Array
+from manifast._validation import Array, in_other_units
 from manifast.graphs.distances import Distances, distances_of
-from manifast.graphs.rows import as_rows
+from manifast.graphs.rows import as_rows, in_reach, in_units
 from manifast.graphs.weights import as_symmetric, check_weights, weigh, with_edges
 
 
@@ -86,14 +86,21 @@ def connect_components(
     n = graph.shape[0]
     if x.shape[0] != n:
         raise ValueError(f"X must have one row per node of W, {n}. Got shape {x.shape} instead.")
-    distances = distances_of(x, metric)
-    return joined(graph, distances, weights, distances.heat_width(beta, ()) if weights == "heat" else 1.0, n_threads)
+    x, exponent = in_reach(x, metric, weights, beta)
+    distances, beta = distances_of(x, metric), in_other_units(beta, 2, exponent)
+    width = distances.heat_width(beta, ()) if weights == "heat" else 1.0
+    return joined(graph, distances, weights, width, n_threads, exponent)
 
 
 def joined(
-    graph: sp.csr_array, distances: Distances, weights: str, width: Any, n_threads: int | None = None
+    graph: sp.csr_array,
+    distances: Distances,
+    weights: str,
+    width: Any,
+    n_threads: int | None = None,
+    exponent: int = 0,
 ) -> sp.csr_array:
-    """`connect_components` of a checked graph."""
+    """`connect_components` of a checked graph; distances are in units of 2^exponent."""
     count, labels = components_of(graph, weights)
     if count == 1:
         return graph
@@ -104,7 +111,9 @@ def joined(
             f"{count - len(i)} connected components: give it more neighbours, or all distances as a dense matrix."
         )
     values = np.zeros(len(length)) if weights == "l1" else weigh(length, weights, width, i, j)
-    if weights != "distance":
+    if weights == "distance":
+        values = in_units(values, exponent, graph.dtype)
+    else:
         positive = graph.data[graph.data > 0]
         values = np.maximum(values, positive.min() if len(positive) else np.finfo(graph.dtype).tiny)
     return with_edges(graph, i, j, values)

@@ -155,11 +155,12 @@ class Euclidean(Distances):
         with np.errstate(over="ignore", under="ignore"):
             limit = min(float(np.ldexp(radius, -exponent)), 1e150)
         found = []
+        tiny, most = float(np.finfo(scaled.dtype).tiny), float(np.finfo(scaled.dtype).max)
         step = max(1, CHUNK // self.n)
         for begin in range(0, self.n, step):
             near = sq_distances(scaled[begin : begin + step], scaled[begin:], n_threads=n_threads)
             # Screened with slack, then decided on the distance in double, which is the same from either end.
-            i, j = np.nonzero(near <= max(limit * limit * 1.01, float(np.finfo(near.dtype).tiny)))
+            i, j = np.nonzero(near <= np.clip(limit * limit * 1.01, tiny, most))
             i, j = i[i < j] + begin, j[i < j] + begin
             length = pair_distances(scaled, i, j)
             inside = length <= limit

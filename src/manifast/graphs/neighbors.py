@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifast._linalg.memory import check_room
-from manifast._validation import Array, as_matrix, as_positive
+from manifast._validation import Array, as_matrix, as_positive, in_other_units
 from manifast._widths import is_local, relative_lengths
 from manifast.graphs.distances import distances_of
-from manifast.graphs.rows import as_neighbor_count, as_rows, chunks, unit_rows
+from manifast.graphs.rows import as_neighbor_count, as_rows, chunks, in_reach, in_units, unit_rows
 from manifast.graphs.weights import check_weights, from_edges, weigh
 from manifast.kernels import l1_code, neighbor_graph
 
@@ -64,7 +64,11 @@ def knn_graph(
            [0., 2., 0.]])
     """
     check_weights(weights)
-    among = distances_of(as_rows(X, min_rows=1 if neighbors is not None else 2), metric)
+    x, exponent = as_rows(X, min_rows=1 if neighbors is not None else 2), 0
+    if neighbors is None:
+        x, exponent = in_reach(x, metric, weights, beta)
+        beta = in_other_units(beta, 2, exponent)
+    among = distances_of(x, metric)
     n = among.n
     if neighbors is not None:
         if not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2:
@@ -78,7 +82,8 @@ def knn_graph(
         local = weights == "heat" and is_local(beta)
         distances, indices = among.nearest(among.searched_for(k) if local else k, n_threads)
         width = among.heat_width(beta, distances if among.all_known else ()) if weights == "heat" else None
-        return graph_of_lists(distances[:, :k], indices[:, :k], weights, width, mode, n_threads)
+        made = graph_of_lists(distances[:, :k], indices[:, :k], weights, width, mode, n_threads)
+        return in_units(made, exponent) if weights == "distance" else made
     width = among.heat_width(beta, distances) if weights == "heat" else None
     return graph_of_lists(distances, indices, weights, width, mode, n_threads)
 
@@ -131,10 +136,13 @@ def radius_graph(
     """
     check_weights(weights)
     x = as_rows(X) if metric == "precomputed" else as_matrix(X, "X", min_rows=1)
-    reach, among = as_radius(radius), distances_of(x, metric)
+    reach = as_radius(radius)
+    x, exponent = in_reach(x, metric, weights, beta)
+    among, beta = distances_of(x, metric), in_other_units(beta, 2, exponent)
     width = among.heat_width(beta, ()) if weights == "heat" else 1.0
-    i, j, length = among.pairs_within(reach, n_threads)
-    return from_edges(among.n, i, j, weigh(length, weights, width, i, j).astype(among.dtype))
+    i, j, length = among.pairs_within(in_other_units(reach, 1, exponent), n_threads)
+    made = from_edges(among.n, i, j, weigh(length, weights, width, i, j).astype(among.dtype))
+    return in_units(made, exponent) if weights == "distance" else made
 
 
 def as_radius(value: Any) -> float:
@@ -177,8 +185,10 @@ def full_graph(
     check_weights(weights)
     x = as_matrix(X, "X", min_rows=1)
     check_room(x.shape[0], 1, "use knn_graph", lapack=False)
-    among = distances_of(x, metric)
-    return among.complete(weights, among.heat_width(beta) if weights == "heat" else 1.0, n_threads)
+    x, exponent = in_reach(x, metric, weights, beta)
+    among, beta = distances_of(x, metric), in_other_units(beta, 2, exponent)
+    made = among.complete(weights, among.heat_width(beta) if weights == "heat" else 1.0, n_threads)
+    return np.asarray(in_units(made, exponent)) if weights == "distance" else made
 
 
 def l1_graph(

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from manifast._kernels import outlying
 from manifast._progress import Progress
 from manifast._sparse import checked_sparse
-from manifast._validation import Array, as_matrix, is_sparse
+from manifast._validation import Array, as_matrix, is_sparse, largest_magnitude
 
 CHUNK = 1 << 22  # entries of the largest dense block
 
@@ -85,6 +85,42 @@ def scale_of(x: Array) -> int:
         return outlying(x)
     largest = float(np.abs(x).max())
     return 0 if largest == 0 or 1e-12 < largest < 1e15 else int(np.frexp(largest)[1])
+
+
+def in_reach(x: Any, metric: str, weights: str, beta: Any) -> tuple[Any, int]:
+    """Rows divided by a power of two where their distances might leave the range of their dtype, and that power.
+
+    Where heat weights take their width from the rows, also where squares of distances might.
+    """
+    if metric != "euclidean":
+        return x, 0
+    entries = x.data if is_sparse(x) else x
+    exponent = scale_of(entries) if weights == "heat" and isinstance(beta, str) and entries.size else 0
+    longest = 2.0 * float(np.sqrt(x.shape[1]))  # of distances, in units of the largest entry
+    if not exponent and largest_magnitude(entries) >= float(np.finfo(x.dtype).max) / longest:
+        exponent = int(np.frexp(longest)[1])
+    if not exponent:
+        return x, 0
+    scaled = np.ldexp(entries, -exponent)
+    return (sp.csr_array((scaled, x.indices, x.indptr), shape=x.shape) if is_sparse(x) else scaled), exponent
+
+
+def in_units(lengths: Any, exponent: int, dtype: Any = None) -> Any:
+    """Distances of such rows, or a graph of them, in their own units; refused where one leaves the range of a dtype."""
+    if not exponent and (dtype is None or dtype == lengths.dtype):
+        return lengths
+    entries = lengths.data if is_sparse(lengths) else lengths
+    with np.errstate(over="ignore"):
+        entries = np.ldexp(entries, exponent).astype(dtype or entries.dtype)
+    if not np.isfinite(entries).all():
+        raise ValueError(
+            f"X must be rows whose distances are in the range of {entries.dtype} for weights='distance': scale them, "
+            "or use 'heat' or 'binary'. Got distances beyond it."
+        )
+    if not is_sparse(lengths):
+        return entries
+    lengths.data = entries
+    return lengths
 
 
 def pair_distances(x: Array, i: Array, j: Array) -> Array:

@@ -21,6 +21,7 @@ from manifast.extensions import (
     fit_owned,
     natural_mean,
     natural_nystrom,
+    out_of_kernel,
     out_of_reach,
 )
 from manifast.graphs import METRICS, n_components_of
@@ -161,6 +162,13 @@ class Laplacian(ObjectiveBuilder):
         links, width = self._links(), objective.source.width
         if self.affinity == "full":  # k(x, x) = 1 counts there: the degrees grow by 1, and z'Dz = 1 by z'z
             kernel_values = 1.0 - values / (1.0 + np.square(Y, dtype=np.float64).sum(axis=0))
+            lost = out_of_kernel(kernel_values)
+            if len(lost):  # as for copies of one row
+                warn(
+                    f"the kernel has eigenvalues of almost 0 for columns {lost.tolist()}, where the Nyström formula "
+                    "divides by them: rows hardly differ there, and new rows get a mean of all rows. Use fewer "
+                    "components, a smaller beta, or another extension."
+                )
             return natural_nystrom(rows.features, Y, kernel_values, None, width, metric=rows.metric, by_kernel=True)
         lost = out_of_reach(values)
         if len(lost):
