@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from manifast import FME, FMECV, SDA, SDACV, SDE, SDECV, TCA, TCACV, LapRLS, LapRLSCV
+from manifast import FME, FMECV, SDA, SDACV, SDE, SDECV, TCA, TCACV, ElasticEmbeddingCV, LapRLS, LapRLSCV, _choices
 from manifast._choices import central_best, warn_of_edges
 
 GRIDS = {
@@ -174,3 +174,24 @@ def test_bad_grids(rows, kind, bad, message):
         kind(cv=1).fit(X, y)
     with pytest.raises(ValueError, match="n_repeats must be"):
         kind(n_repeats=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [(2, None), (np.array(1.0), None), (None, None), ("local", None), ([2, None], [2, None]), (range(2, 4), [2, 3])],
+)
+def test_one_value_or_a_sequence(given, found):
+    assert _choices.listed(given, "n_neighbors") == found
+
+
+@pytest.mark.parametrize(("given", "message"), [([], "at least one candidate"), ([[1.0]], "one value or a sequence")])
+def test_sequences_that_hold_no_candidates(given, message):
+    with pytest.raises(ValueError, match=f"beta must .*{message}"):
+        _choices.listed(given, "beta")
+
+
+def test_a_search_keeps_numbers_beside_names():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = np.where(np.arange(40) < 12, np.arange(40) % 2, -1)
+    search = ElasticEmbeddingCV(1, lam=1.0, mu=1.0, gamma=1.0, beta=("mean", 20.0), n_repeats=1).fit(X, y)
+    assert search.cv_results_["beta"].tolist() == ["mean", 20.0]

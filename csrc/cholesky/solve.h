@@ -241,7 +241,7 @@ static mf_status mf_cholesky_solve(const mf_cholesky *c, const double *rhs, int6
     int64_t jobs = shared ? 1 : n_threads;
     double *x = mf_alloc(jobs * c->n * width, sizeof(double));
     double *handed = mf_alloc(jobs * handed_size, sizeof(double));
-    double *beyond = mf_alloc(n_threads * c->n * width, sizeof(double));
+    double *beyond = mf_alloc((int64_t)n_threads * c->n * width, sizeof(double));
     vf64 *sums = mf_alloc((int64_t)n_threads * c->most_pivots * WIDTH, sizeof(vf64));
     int starved = !x || !beyond || !handed || !sums;
     mf_solve_job whole = {c, rhs, out, m, 0, x, handed, beyond, sums};

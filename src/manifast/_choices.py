@@ -81,10 +81,13 @@ def warn_of_edges(
 
 def listed(given: Any, name: str) -> list[Any] | None:
     """The candidates of a parameter that takes one value or a sequence of them; None for one value."""
-    if not isinstance(given, list | tuple | np.ndarray):
+    if not isinstance(given, list | tuple | range | np.ndarray) or np.ndim(given) == 0:
         return None
     if not len(given):
         raise ValueError(f"{name} must hold at least one candidate. Got none.")
+    for value in given:
+        if value is not None and np.ndim(value) != 0:
+            raise ValueError(f"{name} must be one value or a sequence of them. Got {given!r} instead.")
     return list(given)
 
 

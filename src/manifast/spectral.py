@@ -115,7 +115,8 @@ def smallest_eigenvectors(
     method : {"auto", "dense", "direct", "multilevel", "filtered", "lanczos"}
         How; "auto" follows the rules at the top of the module. "dense" is one call of LAPACK, which Ctrl-C cannot end:
         22 s at n = 4000. "auto" takes it for n up to 400, and up to 5000 where more than n / 8 vectors are wanted.
-        "filtered" multiplies by polynomials of a sparse A and holds nothing else of its size.
+        "filtered" multiplies by polynomials of a sparse A and holds one copy of it; its residuals are relative to the
+        largest eigenvalue, and 1e-10 of that is the least it aims at.
     tol : float
         Relative residual at which a vector counts as found.
     max_iter : int

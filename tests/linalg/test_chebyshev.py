@@ -96,3 +96,13 @@ def test_embeddings_take_it_where_the_factor_would_be_too_large(model, rng, monk
     assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
     with threadpool_limits(1):
         assert_array_equal(model.fit(X).embedding_, found)
+
+
+@pytest.mark.parametrize(
+    "diagonal", [np.zeros(50), -np.arange(1.0, 201), -np.arange(200.0), np.linspace(-1.0, 1.0, 200)]
+)
+def test_matrices_without_positive_eigenvalues(diagonal):
+    A = sp.csr_array(sp.diags_array(diagonal))
+    values, vectors = smallest_eigenvectors(A, 2, method="filtered")
+    assert_allclose(values, np.sort(diagonal)[:2], rtol=0, atol=1e-8)
+    assert np.abs(A @ vectors - vectors * values).max() <= 1e-7 * max(np.abs(diagonal).max(), 1.0)

@@ -33,16 +33,20 @@ Product = Callable[[Array], Array]
 def smallest_filtered(
     A: sp.csr_array, k: int, null: Array, bound: float, tol: float, *, verbose: bool = False
 ) -> tuple[Array, Array] | None:
-    """The k smallest eigenvalues of a positive semidefinite matrix and their vectors, orthogonal to `null`.
+    """The k smallest eigenvalues of a symmetric matrix and their vectors, orthogonal to `null`.
 
     `bound` is at least the largest eigenvalue, `tol` the residual that counts as none, relative to that eigenvalue.
     None where polynomials of too high a degree would be needed.
     """
     n, product = A.shape[0], RowBlocks(A)
     width = min(k + max(_GUARD, k // 2), n - null.shape[1])
-    top = min(bound, (1 + 5 * _ROUGH) * float(largest_pairs(product, n, 1, None, null, _ROUGH, 30)[0][0]))
-    values, vectors, _ = _ritz(product, np.random.default_rng(0).standard_normal((n, width)), null)
+    largest = float(largest_pairs(product, n, 1, None, null, _ROUGH, 30)[0][0])
+    top = min(bound, (1 + 5 * _ROUGH) * largest) if largest > 0 else bound
+    values, vectors, residuals = _ritz(product, np.random.default_rng(0).standard_normal((n, width)), null)
     for step in range(_ROUNDS):
+        worst = float(residuals[:k].max()) / top
+        if worst <= tol:
+            return values[:k], vectors[:, :k]
         cut, low = min(float(values[-1]), top / 2), min(float(values[0]), 0.0)
         degree = int(np.ceil(_growth(_GAIN) / max(_growth(_place(float(values[k - 1]), cut, top)), 1e-12)))
         most = int(_growth(_SPREAD) / max(_growth(_place(low, cut, top)), 1e-12))
@@ -50,11 +54,9 @@ def smallest_filtered(
             return None
         degree = max(min(degree, most, _HIGHEST), _LOWEST)
         values, vectors, residuals = _ritz(product, _filtered(product, vectors, low, cut, top, degree), null)
-        worst = float(residuals[:k].max()) / top
         if verbose:
+            worst = float(residuals[:k].max()) / top
             log(f"smallest_eigenvectors: round {step + 1}, polynomial of degree {degree}, residual {worst:.1e}")
-        if worst <= tol:
-            return values[:k], vectors[:, :k]
     return None
 
 

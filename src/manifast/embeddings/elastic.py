@@ -346,7 +346,8 @@ class ElasticEmbeddingCV(FollowedFit, Elastic):
             widths = np.array([np.nan if sigma is None else np.ldexp(sigma, self._exponent) for sigma in kernels])
             self.cv_results_["sigma"] = widths[self.cv_results_["sigma"]]
             of_graph = self.cv_results_.pop("graph")
-            self.cv_results_ |= {name: np.array([graphs[i][name] for i in of_graph]) for name in graphs[0]}
+            for name in graphs[0]:
+                self.cv_results_[name] = np.array([graphs[i][name] for i in of_graph], dtype=object)
             if self.n_components is None and best != dimensions[-1]:
                 d = best
         self.best_params_ = {"lam": lam, "mu": mu, "gamma": gamma, "n_components": d} | graphs[which]
