@@ -137,7 +137,7 @@ def _read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Any], list[tupl
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or length > size - 8:
-        raise damaged(path, f"it has {size} bytes, fewer than its header needs")
+        raise damaged(path, f"it has {size} bytes, fewer than its header needs, or is no model at all")
     header = file.read(length)
     if not header.startswith(_PREFIX):
         raise damaged(path, "it does not begin as such a file does")

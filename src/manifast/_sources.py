@@ -163,10 +163,12 @@ class ParquetSource(Source):
     """Parquet files, one after another in the order of their names: all columns, which must hold numbers."""
 
     def __init__(self, files: list[Path]) -> None:
+        for file in files:
+            _check_parquet(file)
         try:
             import pyarrow.parquet as parquet
         except ImportError:
-            raise ImportError("Parquet files need the package pyarrow: pip install manifast[parquet]") from None
+            raise ImportError("Parquet files need the package pyarrow: pip install pyarrow") from None
         self._open, self._files = parquet.ParquetFile, files
         self.files = tuple(map(str, files))
         self.names, self.n = self._look(files[0])[0], 0
@@ -181,12 +183,6 @@ class ParquetSource(Source):
 
     def _look(self, file: Path) -> tuple[list[str], int]:
         """Names of the columns and number of rows."""
-        with open(file, "rb") as raw:
-            if raw.read(len(_PARQUET)) != _PARQUET:
-                raise ValueError(
-                    f"X must be a .npy or Parquet file, or a folder of *.parquet. Got {str(file)!r}, which is neither: "
-                    "give an iterator of blocks, such as pandas.read_csv(path, chunksize=100_000) of a CSV file."
-                )
         with self._open(file) as opened:
             return list(opened.schema_arrow.names), int(opened.metadata.num_rows)
 
@@ -259,10 +255,22 @@ class BlockSource(Source):
         return rows
 
 
+def _check_parquet(file: Path) -> None:
+    """By the first bytes, whatever the name."""
+    with open(file, "rb") as raw:
+        if raw.read(len(_PARQUET)) != _PARQUET:
+            raise ValueError(
+                f"X must be a .npy or Parquet file, or a folder of *.parquet. Got {str(file)!r}, which is neither: "
+                "give an iterator of blocks, such as pandas.read_csv(path, chunksize=100_000) of a CSV file."
+            )
+
+
 def _of_path(path: Path) -> Source:
     if path.suffix == ".npy":
         return ArraySource(np.load(path, mmap_mode="r", allow_pickle=False))
+    if not path.exists():
+        raise ValueError(f"X must be a .npy or Parquet file, or a folder of *.parquet. There is no {str(path)!r}.")
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if not files or not path.exists():
+    if not files:
         raise ValueError(f"X must be a .npy or Parquet file, or a folder of *.parquet. Got {str(path)!r}.")
     return ParquetSource(files)

@@ -396,7 +396,7 @@ class _Problem:
 
     def filtered(self, k: int, tol: float, chosen: bool, verbose: bool) -> tuple[Array, Array] | None:
         if not is_sparse(self.A) or self.B is not None:
-            raise ValueError("A must be sparse and B None or a vector for method 'filtered'.")
+            raise ValueError("A must be sparse and B None or a vector for method 'filtered'. Use 'auto' or 'direct'.")
         accuracy = max(tol, _FILTER_TOLERANCE)
         found = smallest_filtered(sp.csr_array(self.A), k, self.null, self.scale, accuracy, verbose=verbose)
         if found is not None:

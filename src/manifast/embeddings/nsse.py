@@ -332,8 +332,10 @@ class NSSECV(NSSE):
         if not errors:
             errors[tuple(chosen.values())] = np.array([split.error(self._model(chosen)) for split in splits])
         means = {key: float(found.mean()) for key, found in errors.items()}
-        learnt = chosen.get("sigma") is None  # of a given width the smallest mu2 is no edge: below it nothing changes
-        warn_of_edges(("mu1", "mu2", "mu3") if learnt else ("mu1",), candidates, chosen, means)
+        names = ["mu1", "mu2", "mu3"]
+        if chosen.get("sigma") is not None:  # mu3 is without effect, and below the smallest mu2 nothing changes
+            names = ["mu1", "mu2"] if chosen["mu2"] == max(candidates["mu2"]) else ["mu1"]
+        warn_of_edges(names, candidates, chosen, means)
         self.best_params_, self.best_score_ = chosen, 1.0 - float(errors[tuple(chosen.values())].mean())
         self.cv_results_ = {
             "params": [dict(zip(candidates, key, strict=True)) for key in errors],
