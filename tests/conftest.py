@@ -24,6 +24,27 @@ SANITIZED = bool(os.environ.get("MANIFAST_SANITIZED"))
 
 def pytest_addoption(parser):
     parser.addoption("--heavy", action="store_true", help="also run the tests marked heavy: minutes or gigabytes")
+    parser.addoption("--note-skipped", metavar="FILE", help="write the names of tests that were skipped to a file")
+
+
+def pytest_configure(config):
+    if path := config.getoption("--note-skipped"):
+        config.pluginmanager.register(Skipped(Path(path)))
+
+
+class Skipped:
+    """Writes down what was skipped, so that another environment can run just that."""
+
+    def __init__(self, path):
+        self.path = path
+        path.write_text("")
+
+    def pytest_runtest_logreport(self, report):
+        if report.skipped and not hasattr(report, "wasxfail"):
+            with self.path.open("a") as file:
+                file.write(f"{report.nodeid}\n")
+
+    pytest_collectreport = pytest_runtest_logreport  # of whole files
 
 
 def pytest_collection_modifyitems(config, items):

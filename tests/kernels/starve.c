@@ -11,6 +11,14 @@
 
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
+/* AddressSanitizer's, where it is loaded: it goes on watching what this hands out. */
+#pragma weak __interceptor_malloc
+#pragma weak __interceptor_calloc
+#pragma weak __interceptor_memalign
+#pragma weak __interceptor_free
+extern void *__interceptor_malloc(size_t), *__interceptor_calloc(size_t, size_t), *__interceptor_memalign(size_t, size_t);
+extern void __interceptor_free(void *);
+#define NEXT(name) (__interceptor_##name ? __interceptor_##name : __libc_##name)
 
 enum { MOST_PARTS = 256, SLOTS = 1 << 16 };
 static uintptr_t first[MOST_PARTS], last[MOST_PARTS];
@@ -73,26 +81,26 @@ void free(void *memory)
                 break;
             }
         }
-    __libc_free(memory);
+    NEXT(free)(memory);
 }
 
 void *malloc(size_t size)
 {
-    if (!ours(__builtin_return_address(0))) return __libc_malloc(size);
-    return fails() ? NULL : keep(__libc_malloc(size));
+    if (!ours(__builtin_return_address(0))) return NEXT(malloc)(size);
+    return fails() ? NULL : keep(NEXT(malloc)(size));
 }
 
 void *calloc(size_t number, size_t size)
 {
-    if (!ours(__builtin_return_address(0))) return __libc_calloc(number, size);
-    return fails() ? NULL : keep(__libc_calloc(number, size));
+    if (!ours(__builtin_return_address(0))) return NEXT(calloc)(number, size);
+    return fails() ? NULL : keep(NEXT(calloc)(number, size));
 }
 
 int posix_memalign(void **memory, size_t align, size_t size)
 {
     int own = ours(__builtin_return_address(0));
     if (own && fails()) return ENOMEM;
-    void *made = __libc_memalign(align, size);
+    void *made = NEXT(memalign)(align, size);
     if (!made) return ENOMEM;
     *memory = own ? keep(made) : made;
     return 0;

@@ -168,17 +168,23 @@ def starved(name, call, library):
 COMPILER = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), None)
 
 
-@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="preloads a library")
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: CC, cc, gcc or clang")
 def test_every_allocation_may_fail(tmp_path):
+    """Also under AddressSanitizer, which is preloaded after the library and watches what that hands out."""
     library = tmp_path / "starve.so"
+    plain = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PYTHONMALLOC")}
     built = subprocess.run(
         [COMPILER, "-std=gnu11", "-O1", "-shared", "-fPIC", "-fno-builtin", FOLDER / "starve.c", "-o", library],
-        capture_output=True, text=True,
+        capture_output=True, text=True, env=plain,
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
-    environment = os.environ | {"LD_PRELOAD": str(library), "OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
+    environment = plain | {
+        "LD_PRELOAD": " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")])),
+        "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0:detect_leaks=0",
+        "OMP_WAIT_POLICY": "passive",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, __file__, str(library)], capture_output=True, text=True, cwd=tmp_path, env=environment
     )
