@@ -67,8 +67,8 @@ def _rows_and_count(draw: Draw) -> tuple[Any, ...]:
     return X, int(draw.rng.integers(1, 12))
 
 
-def _rows_and_labels(draw: Draw) -> tuple[Any, ...]:
-    X = matrix(draw)
+def _rows_and_labels(draw: Draw, legal: Any = ()) -> tuple[Any, ...]:
+    X = matrix(draw, legal=legal)
     return X, labels(draw, draw.n)
 
 
@@ -131,7 +131,7 @@ def _four_embeddings(draw: Draw) -> tuple[Any, ...]:
 
 
 def _embedding_and_labels(draw: Draw) -> tuple[Any, ...]:
-    return (*_rows_and_labels(draw), *draw.pick((), ("distance",), ("linear",)))
+    return (*_rows_and_labels(draw, legal=["vector"]), *draw.pick((), ("distance",), ("linear",)))
 
 
 def _labels_twice(draw: Draw) -> tuple[Any, ...]:
@@ -340,7 +340,7 @@ def _margin(draw: Draw, margin: Any, arguments: tuple[Any, ...], options: dict[s
 
 
 def linear_classifier(t: Trial) -> None:
-    t.run(theory.linear_classifier, *_rows_and_labels(t.draw))
+    t.run(theory.linear_classifier, *_rows_and_labels(t.draw, legal=["vector"]))
 
 
 def report(t: Trial) -> None:
@@ -391,7 +391,8 @@ FUNCTIONS: dict[str, tuple[float, Callable[[Trial], None]]] = {
     "metrics.misclassification_rate": (1, function(metrics.misclassification_rate, _labels_twice, _misclassified)),
     "objectives.sample_margins": (1, function(objectives.sample_margins, _rows_and_labels, finite=False)),
     "theory.separation_margin": (0.5, function(theory.separation_margin, _embedding_and_labels, _margin)),
-    "theory.q_mean_margin": (0.5, function(theory.q_mean_margin, lambda draw: (*_rows_and_labels(draw), _whole(draw)))),
+    "theory.q_mean_margin": (0.5, function(
+        theory.q_mean_margin, lambda draw: (*_rows_and_labels(draw, legal=["vector"]), _whole(draw)))),
     "theory.ball_probability": (1, function(theory.ball_probability, lambda draw: (*_rows_and_labels(draw), 1.0))),
     "theory.within_diameter": (0.5, function(
         theory.within_diameter, lambda draw: (matrix(draw), matrix(draw, rows=draw.n, columns=2, legal=["vector"]),
@@ -401,7 +402,8 @@ FUNCTIONS: dict[str, tuple[float, Callable[[Trial], None]]] = {
     "theory.rbf_lipschitz": (0.5, function(
         theory.rbf_lipschitz, lambda draw: (matrix(draw, legal=["vector"]), _number(draw)))),
     "theory.condition_parameter": (0.5, function(
-        theory.condition_parameter, lambda draw: (*_rows_and_labels(draw), matrix(draw, rows=draw.n), _number(draw)),
+        theory.condition_parameter, lambda draw: (
+            *_rows_and_labels(draw, legal=["vector"]), matrix(draw, rows=draw.n, legal=["vector"]), _number(draw)),
         finite=False)),  # classes that touch have no margin
     "theory.origin_distance_bound": (0.5, function(
         theory.origin_distance_bound, lambda draw: (*_graphs_and_labels(draw), _number(draw)))),
