@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
@@ -18,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 
 import manifast
+from manifast import _threads
 from manifast.extensions import RBF, SparseCode
 from manifast.graphs import knn_graph
 from manifast.kernels import approximate_knn, gaussian, knn, l1_code, laplacian, rbf_apply, sq_distances
@@ -133,6 +135,30 @@ def test_forks_while_other_threads_fit_and_map(alone):
         for thread in threads:
             thread.join()
     assert work() == alone
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_while_a_thread_sets_those_of_blas():
+    """OpenBLAS has a lock of its own there, which a child would find taken for ever."""
+    inside, left = threading.Event(), []
+
+    def sets():
+        with _threads._blas_lock:
+            inside.set()
+            time.sleep(0.3)
+            left.append(True)
+
+    thread = threading.Thread(target=sets)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if left else 3)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    with _threads.one_blas_thread():  # the lock is free again
+        pass
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

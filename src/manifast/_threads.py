@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from math import ceil
@@ -35,8 +35,18 @@ def _after_fork() -> None:
         _blas_users.discard(user)
 
 
+def _before_fork() -> None:
+    """No thread is inside BLAS's own lock, which the child would find taken for ever, while it sets BLAS's threads."""
+    _blas_lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    with suppress(RuntimeError):  # a signal came while the lock was waited for
+        _blas_lock.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork, after_in_parent=_after_fork_in_parent)
 
 
 class lazy(Generic[_T]):
