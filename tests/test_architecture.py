@@ -128,6 +128,12 @@ def test_modules_have_one_job_each(path):
     assert len(path.read_text().splitlines()) <= 600
 
 
+@pytest.mark.parametrize("path", sources(), ids=module_of)
+def test_no_property_holds_a_lock(path):
+    """That of functools holds one under Python 3.11: a child forked meanwhile would wait for ever."""
+    assert "import cached_property" not in path.read_text()
+
+
 def test_a_method_of_ones_own_in_one_file():
     path = ROOT / "docs" / "examples" / "own_method.py"
     if not path.exists():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from manifast._threads import lazy
 from manifast._validation import Array, is_sparse
 from manifast._warnings import warn, warnings_at_the_user
 
@@ -45,7 +45,7 @@ class Labels:
         """Rows that have a label, ascending."""
         return np.flatnonzero(self.codes >= 0)
 
-    @cached_property
+    @lazy
     def members(self) -> list[Array]:
         """Rows of each class, ascending."""
         order = np.argsort(self.codes, kind="stable")
